@@ -53,7 +53,7 @@
 //!
 //! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * `automata`: sets and classes of bytes, compressed sparse rows, hash consing (equal values as equal
-//!   numbers), minimal automata.
+//!   numbers), components of graphs, minimal automata.
 //! * [`limits`], [`ids`]: budgets, and the handle that ends work on a grammar; indices, and lists whose
 //!   things all have numbers.
 //! * `split_mix`: mixing of bits, for hashes and random numbers.

@@ -9,7 +9,7 @@
 
 use hashbrown::HashTable;
 
-use super::hash::mix;
+use super::mix;
 
 /// Stands for a missing transition.
 pub(crate) const NONE: u32 = u32::MAX;

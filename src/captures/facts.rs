@@ -9,7 +9,10 @@ use regex_syntax::{
 };
 
 use super::network::{NetNode, Network, Node, PartId};
-use crate::{automata::byte_set::ByteSet, ids::as_index, lower::components};
+use crate::{
+    automata::{ByteSet, components},
+    ids::as_index,
+};
 
 /// The bytes that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

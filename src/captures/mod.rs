@@ -5,12 +5,11 @@
 //! are found apart from them, from the grammar as it was read, when they are asked for. `network` makes a
 //! recursive transition network of the grammar. `chart` reads the text with it in all ways (Earley's
 //! algorithm, cubic at worst, linear for grammars that a byte of lookahead decides). `walk` takes one of
-//! these ways, and `so_far` finds what is decided of a text that is still being written.
+//! these ways, and finds what is decided of a text that is still being written.
 
 mod chart;
 mod facts;
 mod network;
-mod so_far;
 #[cfg(test)]
 mod tests;
 mod walk;

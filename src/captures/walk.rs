@@ -8,16 +8,12 @@
 //!
 //! If a part can derive itself there are infinitely many parses, perhaps without a first one. Then the walk
 //! keeps to the links that were found first.
-//! Where a part can stand for itself there are endlessly many parses, and a first one there need not be. Then
-//! the walk keeps to the links that were found first.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use super::{
-    chart::{Chart, ItemId, Link, NONE, Spending},
-    facts::NetworkFacts,
-    network::{NetNode, Network, Node},
-};
+use super::chart::{Chart, ItemId, Link, NONE, Spending};
+use super::facts::NetworkFacts;
+use super::network::{NetNode, Network, Node, PartId};
 use crate::{ids::as_index, limits::LimitExceeded};
 
 /// A capture: the index of its name, and its place; without an end while the part is being read.
@@ -30,7 +26,7 @@ pub(super) struct FoundCapture {
 
 /// A step forwards, from an item to the next one of its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ItemStep {
+struct ItemStep {
     from: ItemId,
     pub(super) to: ItemId,
     /// The end of the part that was called, or [`NONE`].
@@ -39,7 +35,7 @@ pub(super) struct ItemStep {
 
 /// All steps of a call that lead to one of its ends, sorted by the items they lead from.
 #[derive(Debug)]
-pub(super) struct CallSteps {
+struct CallSteps {
     steps: Vec<ItemStep>,
     /// The first item of the call.
     pub(super) start: ItemId,
@@ -93,7 +89,7 @@ impl<'c> ChartWalk<'c> {
     }
 
     /// All steps that lead to one of these items, which are of the same call.
-    pub(super) fn steps_to(&mut self, mut open: Vec<ItemId>) -> Result<CallSteps, LimitExceeded> {
+    fn steps_to(&mut self, mut open: Vec<ItemId>) -> Result<CallSteps, LimitExceeded> {
         let mut found = CallSteps { steps: Vec::new(), start: NONE };
         // This cannot wrap: each search takes a unit of a budget of `usize`, and the chart has taken some
         // already.
@@ -230,5 +226,67 @@ impl<'c> ChartWalk<'c> {
             }
             _ => 0,
         }
+    }
+}
+
+// Captures may be decided in a text that is still being written: all ways in which it may go on begin at
+// items that read on, or in calls that contain such items. As long as the walk has only one way, every whole
+// text is read like this.
+
+/// A call, by its part and the place where it began.
+type PartCall = (PartId, u32);
+
+impl ChartWalk<'_> {
+    /// Captures what is decided, up to the first item with more than one way on.
+    pub(super) fn so_far(&mut self) -> Result<(), LimitExceeded> {
+        let alive = self.alive();
+        let mut call: PartCall = (self.network.root, 0);
+        let mut entered = HashSet::new();
+        while let Some(ends) = alive.get(&call) {
+            // Left recursion may end after any number of rounds.
+            if self.facts.is_cyclic(call.0) || !entered.insert(call) {
+                return Ok(());
+            }
+            let steps = self.steps_to(ends.clone())?;
+            let mut at = steps.start;
+            self.begin(at);
+            while ends.binary_search(&at).is_err() {
+                let &[ItemStep { to, child, .. }] = steps.from(at) else { return Ok(()) };
+                if child != NONE {
+                    self.through(vec![child])?;
+                }
+                at = to;
+            }
+            if !steps.from(at).is_empty() {
+                return Ok(());
+            }
+            let item = self.chart.item(at);
+            let called = self.network.calls(item.node).iter().map(|&part| (part, item.at));
+            let mut called = called.filter(|call| alive.contains_key(call));
+            let (Some(only), None) = (called.next(), called.next()) else { return Ok(()) };
+            call = only;
+        }
+        Ok(())
+    }
+
+    /// The calls that are not over. Each comes with its items, ascending, that read on, that have called one
+    /// that is not over, or at which the text may end.
+    fn alive(&self) -> HashMap<PartCall, Vec<ItemId>> {
+        let mut alive: HashMap<PartCall, Vec<ItemId>> = HashMap::new();
+        let mut open: Vec<ItemId> = self.chart.open.iter().copied().chain(self.chart.end).collect();
+        while let Some(id) = open.pop() {
+            let item = self.chart.item(id);
+            let call = (self.network.owner(item.node), item.origin);
+            let items = alive.entry(call).or_default();
+            if items.is_empty() {
+                open.extend(self.chart.callers(call.0, call.1));
+            }
+            items.push(id);
+        }
+        for items in alive.values_mut() {
+            items.sort_unstable();
+            items.dedup();
+        }
+        alive
     }
 }

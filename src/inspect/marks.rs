@@ -1,8 +1,9 @@
 //! Facts about the productions that all views share: recursion, and the users of terminals.
 
 use crate::{
+    automata::components,
     ids::{RuleId, TerminalId},
-    lower::{AfterDot, Cfg, Lowered, components},
+    lower::{AfterDot, Cfg, Lowered},
 };
 
 /// Facts about nonterminals and terminals, by number.

@@ -3,20 +3,15 @@
 //! Invariants: reduced (see `reduce`); a dot's successor in its production is the next number;
 //! production 0 is `start ::= root`, where `start` occurs nowhere else.
 
-pub(super) mod any_order;
 pub(super) mod dominance;
 pub(super) mod follow;
 pub(super) mod shortest;
-pub(super) mod symbols;
 
-use self::{
-    any_order::{AnyOrderList, Lists},
-    symbols::{AfterDot, DottedRule, NonterminalId},
-};
-use crate::{
-    ids::{TerminalId, numbered},
-    store::PayloadWriter,
-};
+use hashbrown::HashMap;
+
+use crate::grammar::any_order::{AnyOrder, Chosen, OrderRules};
+use crate::ids::{TerminalId, as_index, numbered};
+use crate::store::PayloadWriter;
 
 /// The rank of a dotted rule in its class. Of the items of one class and one origin, the first dominates the
 /// others.
@@ -110,7 +105,7 @@ impl Cfg {
     }
 
     /// First dots of all productions.
-    pub(super) fn first_dots(&self) -> impl Iterator<Item = DottedRule> + '_ {
+    fn first_dots(&self) -> impl Iterator<Item = DottedRule> + '_ {
         self.productions.iter().flatten().copied()
     }
 
@@ -208,5 +203,201 @@ impl Cfg {
             }
         }
         only
+    }
+}
+
+/// A symbol of a production.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Symbol {
+    /// A terminal, by number.
+    Terminal(u32),
+    /// A nonterminal, by number.
+    Nonterminal(u32),
+}
+
+/// A nonterminal of the reduced grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NonterminalId(pub(crate) u32);
+
+impl NonterminalId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A dotted rule: a place between the symbols of one production.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct DottedRule(pub(crate) u32);
+
+impl DottedRule {
+    /// The number, as an index.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Moves the dot over the next symbol, which must exist.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// Moves the dot back over a symbol, which must exist.
+    fn previous(self) -> Self {
+        Self(self.0 - 1)
+    }
+}
+
+/// The symbol after a dot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum AfterDot {
+    /// A terminal.
+    Terminal(TerminalId),
+    /// A nonterminal.
+    Nonterminal(NonterminalId),
+    /// No symbol: a production of this nonterminal is complete.
+    End(NonterminalId),
+}
+
+// Lists of parts in any order stand in the grammar as productions of their own. The productions `list ::=
+// part | list separator part`, `part ::= one | other | ...` say what every analysis may rely on: which
+// symbols can stand where. They allow more than the list does. The parser knows which parts have come: it
+// predicts only those that still may, and completes the list where it may end.
+
+/// The length of a text that does not exist.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// A list while symbols still have the numbers of `emit`.
+#[derive(Debug)]
+pub(super) struct EmittedList {
+    pub(super) list: u32,
+    pub(super) part: u32,
+    /// Nonterminals of the parts, in the order of `of`.
+    pub(super) parts: Vec<u32>,
+    pub(super) separator: Symbol,
+    pub(super) of: AnyOrder,
+}
+
+impl EmittedList {
+    /// Has the list any text, if these nonterminals have?
+    pub(super) fn has_text(&self, found: &[bool]) -> bool {
+        self.choice(found).has_list()
+    }
+
+    pub(super) fn choice(&self, found: &[bool]) -> OrderRules {
+        let separated = match self.separator {
+            Symbol::Terminal(_) => true,
+            Symbol::Nonterminal(separator) => found[as_index(separator)],
+        };
+        OrderRules::new(&self.of, |part| found[as_index(self.parts[part])], separated)
+    }
+}
+
+/// A list of parts in any order.
+#[derive(Debug)]
+pub(crate) struct AnyOrderList {
+    pub(crate) symbol: NonterminalId,
+    /// The nonterminal of any part.
+    pub(crate) part: NonterminalId,
+    pub(crate) parts: Vec<NonterminalId>,
+    pub(crate) choice: OrderRules,
+    /// Dots before the first part, between two parts, before a further part, and at the end.
+    pub(crate) first: DottedRule,
+    pub(crate) between: DottedRule,
+    pub(crate) again: DottedRule,
+    pub(crate) end: DottedRule,
+}
+
+/// All lists of a grammar.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    lists: Vec<AnyOrderList>,
+    by_symbol: HashMap<NonterminalId, u32>,
+    by_part: HashMap<NonterminalId, u32>,
+    /// The list of each part, and its place there.
+    parts: HashMap<NonterminalId, (u32, usize)>,
+}
+
+impl Lists {
+    /// Indexes the lists by their symbols and parts.
+    pub(super) fn new(lists: Vec<AnyOrderList>) -> Self {
+        let mut all = Self::default();
+        for (number, list) in (0..).zip(&lists) {
+            all.by_symbol.insert(list.symbol, number);
+            all.by_part.insert(list.part, number);
+            all.parts.extend((0..).zip(&list.parts).map(|(at, &part)| (part, (number, at))));
+        }
+        all.lists = lists;
+        all
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> &AnyOrderList {
+        &self.lists[as_index(number)]
+    }
+
+    /// Iterates over all lists with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &AnyOrderList)> {
+        (0..).zip(&self.lists)
+    }
+
+    /// Returns the list that this symbol stands for.
+    pub(crate) fn of_symbol(&self, symbol: NonterminalId) -> Option<u32> {
+        self.by_symbol.get(&symbol).copied()
+    }
+
+    /// Returns the list of which this symbol stands for any part.
+    pub(crate) fn of_any_part(&self, symbol: NonterminalId) -> Option<u32> {
+        self.by_part.get(&symbol).copied()
+    }
+
+    /// Returns the list of which this symbol is one part, and its place there.
+    pub(crate) fn of_part(&self, symbol: NonterminalId) -> Option<(u32, usize)> {
+        self.parts.get(&symbol).copied()
+    }
+
+    /// Serialises all that the productions do not say; nothing if there are no lists.
+    pub(super) fn write(&self, writer: &mut PayloadWriter) {
+        for list in &self.lists {
+            writer.u32(list.symbol.0);
+            list.choice.words().for_each(|word| writer.u64(word));
+        }
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.lists.iter().map(|list| size_of_val(list) + list.parts.len() * PART_BYTES);
+        lists.sum()
+    }
+}
+
+/// Memory of a part in a list and in two tables, in bytes.
+const PART_BYTES: usize = 64;
+
+impl AnyOrderList {
+    /// Returns the parts of the cheapest list, in an order in which they may come.
+    pub(crate) fn shortest(&self, price: impl Fn(usize) -> u64, separator: u64) -> Vec<usize> {
+        let (mut chosen, mut parts) = (self.choice.start(), Vec::new());
+        while parts.is_empty() || !self.choice.may_end(&chosen) {
+            let Some(least) = self.choice.least_from(&chosen, &price, separator) else { break };
+            // The first part with which it can be had.
+            let mut ways =
+                (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(&chosen, part)?)));
+            let next = ways.find(|(part, after)| {
+                let rest = self.choice.least(after, &price, separator).unwrap_or(NEVER);
+                price(*part).saturating_add(rest) == least
+            });
+            let Some((part, after)) = next else { break };
+            parts.push(part);
+            chosen = after;
+        }
+        parts
+    }
+
+    /// Returns the least price of a rest of the list that begins with a part, after the parts that have come.
+    /// `price` maps a part's number to its price.
+    pub(super) fn least_from(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
+        self.choice.least_from(chosen, price, separator).unwrap_or(NEVER)
     }
 }

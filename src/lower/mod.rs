@@ -12,38 +12,28 @@
 //!    sentence follows".
 
 mod cfg;
-mod components;
 mod error;
 mod lowered;
 mod passes;
 mod provenance;
-mod terminals;
 #[cfg(test)]
 mod written_tests;
 
-pub(crate) use cfg::any_order::{AnyOrderList, NEVER};
-pub(crate) use cfg::follow::Follow;
-pub(crate) use cfg::shortest::{NonterminalUses, Prices, rests, shortest};
-pub(crate) use cfg::symbols::{AfterDot, DottedRule, NonterminalId, Symbol};
-pub(crate) use cfg::{Cfg, DominanceRank};
-pub(crate) use components::components;
+use std::time::Duration;
+
+use self::lowered::{Notes, rule_fates};
+use self::passes::{emit, factor_runs, lexemes, recursion, reduce, regular, rewrite};
+use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{clock::Instant, grammar::Grammar, scanner::Scanner};
+
+pub(crate) use cfg::{
+    AfterDot, AnyOrderList, Cfg, DominanceRank, DottedRule, NEVER, NonterminalId, Symbol,
+    follow::Follow,
+    shortest::{NonterminalUses, Prices, rests, shortest},
+};
 pub use error::{CompileError, CompileErrorKind};
 pub(crate) use lowered::Lowered;
 pub(crate) use provenance::{Provenance, RuleFate, SourceSpan};
-pub use terminals::Terminals;
-
-use std::time::Duration;
-
-use self::{
-    passes::{emit, factor_runs, lexemes, recursion, reduce, regular, rewrite},
-    provenance::fates,
-};
-use crate::{
-    clock::Instant,
-    grammar::Grammar,
-    limits::{Budget, LimitExceeded, Limits},
-    scanner::Scanner,
-};
 
 /// Runs the passes. Roughly linear in the grammar, apart from determinisation, which is bounded by `limits`.
 pub(crate) fn lower(
@@ -77,13 +67,12 @@ pub(crate) fn lower(
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
     let reduced =
         reduce::reduce(emitted).ok_or_else(|| CompileError::new(CompileErrorKind::EmptyLanguage))?;
-    let notes =
-        fates::Notes { reachable: &order, rewritten: &rewritten, symbols: &symbols, absorbed: &absorbed };
+    let notes = Notes { reachable: &order, rewritten: &rewritten, symbols: &symbols, absorbed: &absorbed };
     let cfg = reduced.cfg;
     if cfg.lists().iter().any(|(_, list)| cfg.has_empty_part(list)) {
         return Err(CompileError::new(CompileErrorKind::EmptyPart));
     }
-    let rules = fates::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
+    let rules = rule_fates(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
     clock.lap("reduction")?;
     let scanner = Scanner::new(reduced.terminals, limits.terminal_bytes).ok_or_else(|| {
         CompileError::limit(LimitExceeded::new(Budget::Fixed, "scanner states", u32::MAX as usize))
@@ -126,6 +115,42 @@ impl<'l> Clock<'l> {
         self.last = now;
         self.limits.look()
     }
+}
+
+/// The choice of the parts of a grammar that are terminals.
+///
+/// With unbounded [`Lookahead`](crate::Lookahead) masks are the same. A finite `k` counts terminals, so it
+/// depends on this: only with [`Written`](Self::Written) does it mean what the paper's `k` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Terminals {
+    /// The largest regular parts, up to [`Limits::fold_states`](crate::Limits::fold_states) states each. They
+    /// are few, so masks are fastest; a whole statement may be one terminal.
+    #[default]
+    Folded,
+    /// The terminals of a lexer that a person would write for the grammar (the scanner of the paper, 3.2):
+    ///
+    /// * A literal is a terminal. A class, alone or repeated, is one.
+    /// * A *token-like rule* is one: a rule over characters, such as `string`, `number`, `name` or `ws`. It
+    ///   has a class and
+    ///   - no literal that is a word: one with a letter, of at least three characters or two letters
+    ///     (`"<job>"`, `"if"`);
+    ///   - no two literals next to each other, which would be one literal if they were one token;
+    ///   - no repetition of a part that itself has any number of characters, as `[0-9]+ ("," [0-9]+)*`, which
+    ///     is a list;
+    ///   - no recursion, but for that which repeats single characters (`ws ::= ([ \t\n] ws)?`);
+    ///   - no mention of another rule, but for *fragments*: rules of bounded length that are, or have as an
+    ///     alternative, or are an alternative to, a single character (`hex`, `[^"\\] | escape`); and rules
+    ///     that nothing else mentions, all but one of them optional, in a sequence without literals, as
+    ///     `int frac? exp?`.
+    /// * So are two kinds of stretches inside other rules, as if they had a name: neighbouring parts with
+    ///   classes and without literals between them, and such parts in quotes, that is, between two equal
+    ///   literals (`"\"" [^"]* "\""` in `string ::= "\"" [^"]* "\"" ws`).
+    /// * A regular expression is one terminal.
+    ///
+    /// In `job ::= "\"job\"" ws ":" ws string` the terminals are `"job"`, `ws`, `:` and `string`. Automata
+    /// may have 16 times as many states as folded ones before they fall apart into smaller terminals.
+    Written,
 }
 
 #[cfg(test)]

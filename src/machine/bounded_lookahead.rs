@@ -8,7 +8,7 @@
 use hashbrown::HashMap;
 
 use super::{
-    memos::walks::{CountedSets, CountedThread},
+    memos::{CountedSets, CountedThread},
     state_automaton::StateAutomaton,
 };
 use crate::{

@@ -9,9 +9,7 @@
 
 mod bounded_lookahead;
 mod class_steps;
-mod context;
 mod explore;
-mod memory;
 mod memos;
 mod pool;
 mod rehearsal;
@@ -20,9 +18,8 @@ mod states;
 mod trie_walk;
 
 pub use explore::Exploration;
-pub use memory::{CompilerMemory, Memory};
-pub use memos::contexts::Context;
-pub(crate) use memos::fingerprint::{Fingerprint, with_bytes, with_number};
+pub use memos::{CompilerMemory, Context, Memory};
+pub(crate) use memos::{Fingerprint, with_bytes, with_number};
 pub(crate) use pool::{MachinePool, SharedMachine, lock};
 pub(crate) use state_automaton::StateAutomaton;
 pub(crate) use states::Move;

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     explore::{Exploration, Frontier},
-    memory::Memory,
+    memos::Memory,
     state_automaton::StateAutomaton,
 };
 use crate::{

@@ -5,7 +5,7 @@
 //! all that the text so far means for what may follow, so equal states have equal masks.
 
 use crate::{
-    automata::hash_cons::HashIndex,
+    automata::HashIndex,
     ids::{SetId, StateId, as_index},
     limits::{Budget, LimitExceeded, Limits},
     program::Thread,

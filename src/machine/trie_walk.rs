@@ -10,7 +10,7 @@
 use hashbrown::HashMap;
 
 use super::{
-    memos::walks::{CountedSets, KindEdge, TrieWalk},
+    memos::{CountedSets, KindEdge, TrieWalk},
     state_automaton::StateAutomaton,
 };
 use crate::{

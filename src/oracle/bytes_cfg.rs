@@ -3,26 +3,19 @@
 //! Every expression and every node of a pattern becomes a nonterminal of its own, by the rule that defines
 //! its meaning. Productions that derive nothing are removed at the end.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::Range,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
-use regex_syntax::{
-    hir::{Class, Hir, HirKind},
-    utf8::Utf8Sequences,
-};
+use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::utf8::Utf8Sequences;
 
-use super::error::OracleError;
-use crate::{
-    grammar::{
-        AnyOrder, Automaton, Expr, Grammar, PatternKind,
-        decisions::{DecisionDiagram, ListEnd},
-        spelled::Unfolded,
-    },
-    ids::{ExprId, as_index, number},
-    limits::{Budget, LimitExceeded},
+use crate::grammar::{
+    AnyOrder, Automaton, Expr, Grammar, PatternKind,
+    decisions::{DecisionDiagram, ListEnd},
+    spelled::Unfolded,
 };
+use crate::ids::{ExprId, as_index, number};
+use crate::limits::{Budget, LimitExceeded};
 
 /// Bound on symbols: more are not for brute force.
 pub(super) const MAX_SYMBOLS: usize = 50_000_000;
@@ -417,4 +410,27 @@ fn may_be(diagram: &DecisionDiagram, names: &BTreeMap<u32, u32>, count: u64, mar
 enum AllowedBytes {
     Any,
     None,
+}
+
+/// The reason why there is no [`Oracle`](super::Oracle) for a grammar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OracleError {
+    /// A pattern has look-around, which [`Pattern`](crate::grammar::Pattern) excludes.
+    #[error("a pattern has look-around")]
+    LookAround,
+    /// The grammar is [greedy](crate::grammar::Grammar::is_greedy): which texts it has is not said by its
+    /// rules alone.
+    #[error("texts are split into terminals greedily")]
+    Greedy,
+    /// The grammar asks for tokens of a model.
+    #[error("the grammar asks for tokens of a model")]
+    Tokens,
+    /// The items of some arrays of the grammar [differ](crate::grammar::Grammar::distinct_items), which its
+    /// rules do not say.
+    #[error("items of arrays must differ")]
+    Items,
+    /// The grammar is too large over bytes.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
 }

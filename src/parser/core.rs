@@ -8,13 +8,11 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::{closure::Scratch, lists::OpenLists};
-use crate::{
-    automata::hash_cons::HashIndex,
-    ids::{TerminalId, as_index},
-    limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, DominanceRank, DottedRule, NonterminalId},
-};
+use super::lists::OpenLists;
+use crate::automata::HashIndex;
+use crate::ids::{SetId, TerminalId, as_index};
+use crate::limits::{Budget, LimitExceeded, Work};
+use crate::lower::{AfterDot, Cfg, DominanceRank, DottedRule, NonterminalId};
 
 /// Number of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +78,14 @@ pub(super) struct Core {
 
 /// The dotted rules of a core in progress.
 #[derive(Debug, Default)]
-pub(super) struct OpenCore {
-    pub(super) by_terminal: Vec<(TerminalId, DottedRule, RuleStart)>,
-    pub(super) by_nonterminal: Vec<(NonterminalId, DottedRule, RuleStart)>,
+struct OpenCore {
+    by_terminal: Vec<(TerminalId, DottedRule, RuleStart)>,
+    by_nonterminal: Vec<(NonterminalId, DottedRule, RuleStart)>,
 }
 
 impl OpenCore {
     /// Keeps, among the comparable rules that begin here, those that dominate others (see `lower::cfg`).
-    pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
+    fn keep_firsts(&mut self, cfg: &Cfg) {
         let mut firsts: HashMap<u32, u32> = HashMap::new();
         let rules =
             |(dot, begun): (DottedRule, RuleStart)| cfg.rank(dot).filter(|_| begun == RuleStart::Here);
@@ -204,5 +202,139 @@ impl Cores {
         self.cores.push(core);
         self.index.insert(hash, id);
         Ok(CoreId(id))
+    }
+}
+
+/// An Earley item `(dotted rule, origin)`: a dotted rule and the set in which the rule was predicted, as far
+/// as it matters.
+///
+/// ```text
+/// grammar  s ::= "(" s ")" | "x"       text so far  ((
+///
+/// set 0    s ::= . "(" s ")"                         predicted here, as is  s ::= . "x"
+/// set 1    s ::= "(" . s ")" , origin 0              after (
+/// set 2    s ::= "(" . s ")" , origin 1              after ((
+/// ```
+///
+/// Origins link the sets to a stack: completing the item of set 2 moves on those of set 1 that wait for `s`.
+/// Sets are hash-consed, so a set's id stands for the whole stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Item {
+    /// The dotted rule: a production, and how much of it has come.
+    pub(super) dot: DottedRule,
+    /// The set in which the rule was predicted, not an input position. Only what can lead to the rule is kept
+    /// of that set (see `origin`), so equal continuations are equal items.
+    pub(super) origin: SetId,
+}
+
+impl Item {
+    /// The item before any text: `start ::= . root`. Its origin is never looked at.
+    pub(super) const START: Self = Self { dot: Cfg::START, origin: SetId::new(u32::MAX) };
+
+    /// Moves the dot over one symbol.
+    pub(super) fn next(self) -> Self {
+        Self { dot: self.dot.next(), origin: self.origin }
+    }
+}
+
+// Prediction computes the dotted rules of a set from those of its kernel. Completion is in `parser`, which
+// has the older sets.
+//
+// Nullable nonterminals are stepped over where they are predicted (Aycock and Horspool, "Practical Earley
+// Parsing", 2002), so nothing of empty extent is ever completed.
+
+/// Scratch space of [`close`](Self::close), kept between calls. Between calls no nonterminal is marked.
+#[derive(Debug)]
+struct Scratch {
+    predicted: Vec<bool>,
+    open: Vec<NonterminalId>,
+}
+
+impl Scratch {
+    pub(super) fn new(cfg: &Cfg) -> Self {
+        Self { predicted: vec![false; cfg.nonterminal_count()], open: Vec::new() }
+    }
+
+    /// Computes all dotted rules of a set with these in its kernel. Linear in the rules made.
+    pub(super) fn close(
+        &mut self,
+        cfg: &Cfg,
+        lists: &OpenLists,
+        kernel: &[DottedRule],
+        work: &mut Work,
+    ) -> Result<OpenCore, LimitExceeded> {
+        let mut core = OpenCore::default();
+        let filled = self.fill(cfg, lists, kernel, &mut core, work);
+        for nonterminal in self.open.drain(..) {
+            self.predicted[nonterminal.index()] = false;
+        }
+        filled?;
+        if cfg.has_ranks() {
+            core.keep_firsts(cfg);
+        }
+        Ok(core)
+    }
+
+    /// Adds the rules of the kernel, then those of every nonterminal that is predicted.
+    fn fill(
+        &mut self,
+        cfg: &Cfg,
+        lists: &OpenLists,
+        kernel: &[DottedRule],
+        core: &mut OpenCore,
+        work: &mut Work,
+    ) -> Result<(), LimitExceeded> {
+        for &dot in kernel {
+            // Kernels hold an item for each nullable symbol stepped over already.
+            self.add(cfg, lists, core, dot, RuleStart::Before, work)?;
+        }
+        let mut next = 0;
+        while let Some(&nonterminal) = self.open.get(next) {
+            next += 1;
+            for &first in cfg.predicted(nonterminal) {
+                let mut dot = first;
+                while let AfterDot::Nonterminal(symbol) = cfg.slot(dot)
+                    && cfg.is_nullable(symbol)
+                {
+                    self.add(cfg, lists, core, dot, RuleStart::Here, work)?;
+                    dot = dot.next();
+                }
+                self.add(cfg, lists, core, dot, RuleStart::Here, work)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Files one dotted rule under the symbol that it waits for, and queues the nonterminal that it predicts.
+    fn add(
+        &mut self,
+        cfg: &Cfg,
+        lists: &OpenLists,
+        core: &mut OpenCore,
+        dot: DottedRule,
+        begun: RuleStart,
+        work: &mut Work,
+    ) -> Result<(), LimitExceeded> {
+        let parts = lists.parts(cfg, dot, |part| {
+            self.wait(core, part, dot, begun);
+            work.spend(4)
+        })?;
+        if parts {
+            return Ok(());
+        }
+        match lists.slot(cfg, dot) {
+            AfterDot::Terminal(terminal) => core.by_terminal.push((terminal, dot, begun)),
+            AfterDot::Nonterminal(nonterminal) => self.wait(core, nonterminal, dot, begun),
+            AfterDot::End(_) => {}
+        }
+        // Sorting included.
+        work.spend(4)
+    }
+
+    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: DottedRule, begun: RuleStart) {
+        core.by_nonterminal.push((nonterminal, dot, begun));
+        if !std::mem::replace(&mut self.predicted[nonterminal.index()], true) {
+            self.open.push(nonterminal);
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! texts need them.
 
 use crate::{
-    automata::hash_cons::HashIndex,
+    automata::HashIndex,
     grammar::any_order::Chosen,
     ids::{as_index, number},
     limits::{Budget, LimitExceeded, Work},

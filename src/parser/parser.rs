@@ -8,12 +8,13 @@ use std::{collections::VecDeque, ops::Range};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{core::RuleStart, firsts::Firsts, item::Item, memo::Memo, origin::KnownOrigins, sets::Sets};
-use crate::{
-    ids::{SetId, TerminalId, as_u64},
-    limits::{Budget, LimitExceeded, Limits, Work},
-    lower::{AfterDot, Cfg, DottedRule, NonterminalId},
-};
+use super::core::{Item, RuleStart};
+use super::origin::{KnownOrigins, Memo};
+use super::sets::{Firsts, Sets};
+use crate::grammar::any_order::Chosen;
+use crate::ids::{SetId, TerminalId, as_u64};
+use crate::limits::{Budget, LimitExceeded, Limits, Work};
+use crate::lower::{AfterDot, Cfg, DottedRule, NonterminalId};
 
 /// Number of items up to which the scratch space of one set is kept for the next.
 const KEPT_ITEMS: usize = 1_024;
@@ -112,7 +113,7 @@ impl Parser {
     }
 
     /// Returns the set after `terminal`, if that is memoised.
-    pub(super) fn known_shift(&self, set: SetId, terminal: TerminalId) -> Option<SetId> {
+    fn known_shift(&self, set: SetId, terminal: TerminalId) -> Option<SetId> {
         self.shifts.get(set, terminal)
     }
 
@@ -361,5 +362,56 @@ impl Parser {
             }
         }
         Ok(())
+    }
+}
+
+/// The set in which an item was predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Predicted {
+    /// The item was predicted before any text.
+    AtStart,
+    /// The item was predicted in an earlier set.
+    In(SetId),
+    /// The item was predicted in the set itself.
+    Here,
+}
+
+impl Parser {
+    /// Lists the items of a set: first its kernel, then its own predictions.
+    pub(crate) fn items<'a>(
+        &'a self,
+        cfg: &'a Cfg,
+        set: SetId,
+    ) -> impl Iterator<Item = (DottedRule, Predicted)> + 'a {
+        let plain = |dot| self.sets().lists().plain(cfg, dot);
+        let of = move |item: &Item| match item.origin {
+            origin if origin == Item::START.origin => (plain(item.dot), Predicted::AtStart),
+            origin => (plain(item.dot), Predicted::In(origin)),
+        };
+        let here = |(dot, begun)| (begun == RuleStart::Here).then_some((dot, Predicted::Here));
+        let predicted = self.sets().core(set).rules().filter_map(here);
+        self.sets().kernel(set).iter().map(of).chain(predicted)
+    }
+
+    /// Lists the dotted rules of a set that were predicted in earlier ones, each with the parts of a list
+    /// that have come.
+    pub(crate) fn kernel_dots<'a>(
+        &'a self,
+        cfg: &'a Cfg,
+        set: SetId,
+    ) -> impl Iterator<Item = (DottedRule, Option<&'a Chosen>)> + 'a {
+        let lists = self.sets().lists();
+        let of = |item: &Item| (lists.plain(cfg, item.dot), lists.chosen(cfg, item.dot));
+        self.sets().kernel(set).iter().map(of)
+    }
+
+    /// Number of items of a set that were predicted in earlier ones.
+    pub(crate) fn kernel_len(&self, set: SetId) -> usize {
+        self.sets().kernel(set).len()
+    }
+
+    /// Lists the terminals that may follow, each with the set it leads to if that is memoised.
+    pub(crate) fn known_shifts(&self, set: SetId) -> impl Iterator<Item = (TerminalId, Option<SetId>)> + '_ {
+        self.accepts(set).iter().map(move |&terminal| (terminal, self.known_shift(set, terminal)))
     }
 }

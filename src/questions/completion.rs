@@ -4,20 +4,17 @@
 //! Invariant: the distance of a state, in bytes, to the nearest complete text is exact; so a step is on a
 //! shortest way if and only if it lessens the distance by one.
 
-mod distinct;
-mod greedy;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use crate::{
-    ids::{SetId, StateId, TokenId, TrieNodeId},
-    json_readers::JsonReaders,
-    limits::{Budget, LimitExceeded, Work},
-    machine::StateAutomaton,
-    parser::Remaining,
-    program::Program,
-    vocab::ByteTrie,
-};
+use crate::ids::{SetId, StateId, TokenId, TrieNodeId};
+use crate::limits::{Budget, LimitExceeded, Work};
+use crate::machine::{StateAutomaton, lock};
+use crate::program::{Program, ResolvedClass};
+use crate::session::{Constraint, StepError, StepErrorKind, TextPosition};
+use crate::vocab::{ByteTrie, Vocabulary};
+use crate::{json_readers::JsonReaders, parser::Remaining, special};
 
 const BUDGET: Budget = Budget::CompletionVisits;
 
@@ -62,7 +59,7 @@ enum CompletionStep {
 }
 
 /// One search from a state.
-pub(super) struct CompletionSearch<'m> {
+struct CompletionSearch<'m> {
     pub(super) machine: &'m mut StateAutomaton,
     pub(super) program: &'m Program,
     remaining: Remaining,
@@ -94,7 +91,7 @@ impl StateAutomaton {
     }
 
     /// Finds the shortest completion that repeats no key and no item that the readers know.
-    pub(super) fn completion_with_readers(
+    fn completion_with_readers(
         &mut self,
         program: &Program,
         state: StateId,
@@ -319,6 +316,281 @@ fn too_many(program: &Program) -> LimitExceeded {
 /// The first token that is exactly the node's string.
 fn token_at(trie: &ByteTrie, node: TrieNodeId) -> Option<TokenId> {
     trie.tokens_at(trie.own_tokens(node)).first().copied()
+}
+
+// The shortest completion that repeats no key and no item is found by A* over pairs of constraint state
+// and JSON readers, byte by byte. The lower bound is the state's
+// distance to a complete text when repeats are allowed.
+
+/// A node of the search, with the node and byte that led to it.
+struct DetourNode {
+    state: StateId,
+    readers: JsonReaders,
+    from: Option<(usize, u8)>,
+    length: u64,
+}
+
+impl CompletionSearch<'_> {
+    /// Returns the bytes of the shortest such completion; `None` if there is none. Costs a visit for each
+    /// node that is nearer than that, and each byte.
+    fn past_readers(
+        &mut self,
+        start: StateId,
+        readers: &JsonReaders,
+    ) -> Result<Option<Vec<u8>>, LimitExceeded> {
+        let mut stops = vec![DetourNode { state: start, readers: readers.clone(), from: None, length: 0 }];
+        let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0))]);
+        let mut seen = HashSet::new();
+        while let Some(Reverse((_, at))) = open.pop() {
+            let (state, length) = (stops[at].state, stops[at].length);
+            if self.machine.is_complete(state) {
+                return Ok(Some(text_to_stop(&stops, at)));
+            }
+            if !seen.insert((state, stops[at].readers.place())) {
+                continue;
+            }
+            for byte in 0..=u8::MAX {
+                self.visit()?;
+                let (program, work) = (self.program, &mut self.work);
+                if self.machine.step(program, state, byte, work)?.is_none() {
+                    continue;
+                }
+                let before = &stops[at].readers;
+                let led = self.machine.step_with_readers(program, (state, before), byte, work)?;
+                let Some((to, readers)) = led else { continue };
+                let rest = self.distance(to)?;
+                if rest < u64::MAX {
+                    open.push(Reverse((rest.saturating_add(length + 1), stops.len())));
+                    stops.push(DetourNode { state: to, readers, from: Some((at, byte)), length: length + 1 });
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the bytes on the way to a node.
+fn text_to_stop(stops: &[DetourNode], mut at: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some((before, byte)) = stops[at].from {
+        text.push(byte);
+        at = before;
+    }
+    text.reverse();
+    text
+}
+
+// Greedy lexing ends a terminal only where nothing else could go on, so the distance of a state cannot be
+// computed thread by thread. The distance over all splits into terminals is a lower bound, since greedy
+// lexing only removes texts. Method: A* over states, byte by byte, with that bound.
+
+/// The distance of a state from the start in bytes, and the last step there.
+type GreedyPath = (u64, Option<(StateId, u8)>);
+
+/// The number of tokens up to an offset, and the last of them with the offset where it begins.
+type TokenCut = (usize, Option<(usize, TokenId)>);
+
+impl CompletionSearch<'_> {
+    /// Returns the shortest completion, of equally short ones a fixed one; `None` if there is none. Costs a
+    /// visit for each state that is nearer than that, and each class of bytes.
+    fn greedily(&mut self, start: StateId) -> Result<Option<Completion>, LimitExceeded> {
+        let scanner = &self.program.lowered.scanner;
+        let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+        bytes.sort_by_key(|&byte| scanner.byte_class(byte));
+        bytes.dedup_by_key(|byte| scanner.byte_class(*byte));
+        let mut ways: HashMap<StateId, GreedyPath> = HashMap::from([(start, (0, None))]);
+        let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0_u64, start))]);
+        while let Some(Reverse((_, length, state))) = open.pop() {
+            if self.machine.is_complete(state) {
+                let text = text_to_state(&ways, state);
+                let tokens = fewest_tokens(&self.program.vocabulary, &text);
+                return Ok(Some(Completion { bytes: text, tokens, fewest: false }));
+            }
+            if ways.get(&state).is_some_and(|&(known, _)| known < length) {
+                continue;
+            }
+            for &byte in &bytes {
+                self.visit()?;
+                let Some(to) = self.machine.step(self.program, state, byte, &mut self.work)? else {
+                    continue;
+                };
+                let distance = self.distance(to)?;
+                let nearer = ways.get(&to).is_none_or(|&(known, _)| length + 1 < known);
+                if distance < u64::MAX && nearer {
+                    ways.insert(to, (length + 1, Some((state, byte))));
+                    open.push(Reverse((distance.saturating_add(length + 1), length + 1, to)));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the bytes on the way to `state`.
+fn text_to_state(ways: &HashMap<StateId, GreedyPath>, mut state: StateId) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some(&(_, Some((before, byte)))) = ways.get(&state) {
+        text.push(byte);
+        state = before;
+    }
+    text.reverse();
+    text
+}
+
+/// Splits `text` into the fewest tokens (dynamic programming); `None` if none spell it. `O(n m)` for tokens
+/// of at most `m` bytes.
+fn fewest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
+    let trie = vocabulary.trie();
+    let mut best: Vec<Option<TokenCut>> = vec![None; text.len() + 1];
+    best[0] = Some((0, None));
+    for from in 0..text.len() {
+        let Some((tokens, _)) = best[from] else { continue };
+        let mut node = trie.root_child(text[from]);
+        let mut to = from + 1;
+        while let Some(here) = node {
+            if let Some(&token) = trie.tokens_at(trie.own_tokens(here)).first()
+                && best[to].is_none_or(|(known, _)| tokens + 1 < known)
+            {
+                best[to] = Some((tokens + 1, Some((from, token))));
+            }
+            node = text.get(to).and_then(|&byte| trie.child(here, byte));
+            to += 1;
+        }
+    }
+    let (mut at, mut found) = (text.len(), Vec::new());
+    while let (_, Some((from, token))) = best[at]? {
+        found.push(token);
+        at = from;
+    }
+    found.reverse();
+    Some(found)
+}
+
+// The machine finds the shortest text that the grammar allows. In a session it may be changed: where it would
+// repeat a key, it is changed at its first repeat; where that does not help, or it would repeat an item,
+// another one is searched byte by byte. Classes of tokens are replaced by the shortest of their tokens.
+
+impl Constraint {
+    /// The shortest text that makes this one complete: exactly as few bytes as can be. Among equally short
+    /// ones, one of the fewest tokens, as far as a sixteenth of the budget goes ([`Completion::fewest`] says
+    /// whether it did); of those a fixed one. If it would repeat a key or an item that must be distinct,
+    /// another one is found, which may be a few bytes longer. Empty if the text is complete already. Nothing
+    /// moves; [`advance_bytes`](Self::advance_bytes) appends it.
+    ///
+    /// Costs shortest paths over the open parser sets (Dijkstra's algorithm, over shortest texts of symbols
+    /// by Knuth's), and lookups for each byte and each token on a way.
+    ///
+    /// # Errors
+    /// When a budget is used up, above all [`Limits::completion_visits`](crate::Limits::completion_visits):
+    /// the shortest text may be exponentially longer than the grammar. With [greedy
+    /// lexing](crate::Syntax::LarkGreedy) also if no text completes this one.
+    pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
+        match self.here {
+            TextPosition::In(mut state) => {
+                let found =
+                    self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
+                let found = found.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
+                let found = self.program.without_classes(found);
+                let found = self.with_new_keys(found)?;
+                self.with_new_items(found)
+            }
+            TextPosition::Ended(_) => {
+                Ok(Completion { tokens: Some(Vec::new()), fewest: true, ..Completion::default() })
+            }
+        }
+    }
+
+    /// Returns a completion in which no key comes twice: the given one if it has none. Otherwise its bytes up
+    /// to the first byte that makes the key new, or else the shortest completion that a search byte by byte
+    /// finds.
+    fn with_new_keys(&mut self, found: Completion) -> Result<Completion, StepError> {
+        let Some(keys) = &self.readers.keys else { return Ok(found) };
+        let read = keys.clone().read(&found.bytes)?;
+        if read == found.bytes.len() {
+            return Ok(found);
+        }
+        let mut other = self.fork();
+        let mut bytes = found.bytes[..read].to_vec();
+        // Possibly no new key begins with the bytes of this one.
+        if other.advance_bytes(&bytes)? < bytes.len() {
+            return self.completion_with_readers();
+        }
+        // The keys that have come are finitely many, so bytes that are no quote lead away from them.
+        let next = other.next_bytes()?.into_iter().find(|&byte| byte != b'"' && byte != b'\\');
+        let Some(byte) = next else { return self.completion_with_readers() };
+        other.advance_bytes(&[byte])?;
+        bytes.push(byte);
+        bytes.extend_from_slice(&other.shortest_completion()?.bytes);
+        Ok(Completion { bytes, tokens: None, fewest: false })
+    }
+
+    /// A completion that the readers of keys and items allow, found byte by byte.
+    fn completion_with_readers(&mut self) -> Result<Completion, StepError> {
+        let mut state = self.here.state();
+        let readers = self.readers.clone();
+        let bytes = self.run(&mut state, |machine, program, state, _| {
+            machine.completion_with_readers(program, state, &readers)
+        })?;
+        let bytes = bytes.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
+        Ok(Completion { bytes, tokens: None, fewest: false })
+    }
+
+    /// Returns a completion in which no item comes again that must not: the given one if it has none, else
+    /// the shortest that a search byte by byte finds.
+    fn with_new_items(&mut self, found: Completion) -> Result<Completion, StepError> {
+        if self.readers.items.is_none() {
+            return Ok(found);
+        }
+        // Behind an item that repeats one, the machine knows nothing of where it may not end.
+        if let Ok((state, _)) = self.along(&found.bytes)?
+            && lock(&self.machine).is_complete(state)
+        {
+            return Ok(found);
+        }
+        self.completion_with_readers()
+    }
+}
+
+impl Program {
+    /// Puts a token in place of each class in a completion; there may be a shorter one then.
+    fn without_classes(&self, mut completion: Completion) -> Completion {
+        for class in &self.classes {
+            let tokens = completion.tokens.iter_mut().flatten().filter(|token| **token == class.id);
+            tokens.for_each(|token| *token = class.shortest);
+        }
+        let bytes = std::mem::take(&mut completion.bytes);
+        let mut rest = &bytes[..];
+        while let [first, ..] = rest {
+            // A name is taken whole: its second mark does not begin another.
+            let class = self.classes.iter().find(|class| rest.starts_with(&class.spelled));
+            let name = || self.asked.specials.iter().find(|name| is_spelled(rest, name));
+            let (text, taken) = if *first != special::MARK {
+                (&rest[..1], 1)
+            } else if let Some(class) = class {
+                completion.fewest = false;
+                (self.text_of_shortest(class), class.spelled.len())
+            } else {
+                let taken = name().map_or(1, |name| name.len() + 2);
+                (&rest[..taken], taken)
+            };
+            completion.bytes.extend_from_slice(text);
+            rest = &rest[taken..];
+        }
+        completion
+    }
+
+    /// Returns the text of the shortest token of a class.
+    fn text_of_shortest<'p>(&'p self, class: &'p ResolvedClass) -> &'p [u8] {
+        let (token, given) = (class.shortest, &self.asked.vocabulary);
+        let text = self.vocabulary.bytes(token).or_else(|| given.bytes(token));
+        text.or_else(|| class.name(token, given)).unwrap_or_default()
+    }
+}
+
+/// Does a text begin with the special token of this name, as grammars have it?
+fn is_spelled(text: &[u8], name: &str) -> bool {
+    let inner = text.get(1..name.len() + 1);
+    inner == Some(name.as_bytes()) && text.get(name.len() + 1) == Some(&special::MARK)
 }
 
 #[cfg(test)]

@@ -1,23 +1,15 @@
 //! The session that users hold: one text, the tokens that may follow, and the way back.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
-use super::{
-    error::{StepError, StepErrorKind, TextPlace},
-    history::History,
-    patience::{Patience, SpentWork, StepMeter},
-    trailing_space::TrailingSpace,
-};
-use crate::{
-    ids::{StateId, TokenId, saturating_u32},
-    json_readers::{JsonReaders, Undo, UndoLog},
-    limits::{Budget, LimitExceeded, Work},
-    machine::{Context, MachinePool, SharedMachine, StateAutomaton, lock},
-    masks::GrammarMask,
-    program::Program,
-    subterminal::Lookahead,
-    vocab::{TokenSet, Vocabulary},
-};
+use super::error::{StepError, StepErrorKind, TextPlace};
+use super::patience::{Patience, SpentWork, StepMeter};
+use crate::ids::{StateId, TokenId, saturating_u32};
+use crate::json_readers::{JsonReaders, KeyChange, Undo, UndoLog};
+use crate::limits::{Budget, LimitExceeded, Work};
+use crate::machine::{Context, MachinePool, Move, SharedMachine, StateAutomaton, lock};
+use crate::vocab::{TokenSet, Vocabulary};
+use crate::{masks::GrammarMask, program::Program, subterminal::Lookahead};
 
 /// A text in the making, and the tokens that may follow.
 ///
@@ -37,7 +29,7 @@ pub struct Constraint {
     readers_before: UndoLog,
     pub(super) mask: Option<Arc<TokenSet>>,
     /// The mask before the readers of keys and items take from it, once it is known.
-    pub(super) raw_mask: Option<GrammarMask>,
+    raw_mask: Option<GrammarMask>,
     patience: Option<Patience>,
     pub(super) trailing: TrailingSpace,
     spent: SpentWork,
@@ -446,5 +438,233 @@ impl Constraint {
         self.stuck = 0;
         self.bytes = self.bytes.saturating_add(saturating_u32(bytes));
         (self.mask, self.raw_mask) = (None, None);
+    }
+}
+
+// The fast path of [`Constraint::advance`] is a step along moves that are memoised already. Nearly all steps
+// are such in a text that resembles one before it. They do no work, so they need no budget, and they fetch
+// the next mask under the same lock.
+
+impl StateAutomaton {
+    /// Returns the state after these bytes and its mask, as far as they are memoised. `None` if a move is
+    /// not, or leads nowhere.
+    fn known(
+        &mut self,
+        program: &Program,
+        mut state: StateId,
+        bytes: &[u8],
+        held: &mut Option<Arc<TokenSet>>,
+    ) -> Option<(StateId, Option<GrammarMask>)> {
+        for &byte in bytes {
+            let Move::To(to) = self.states.memo(state, program.lowered.scanner.byte_class(byte)) else {
+                return None;
+            };
+            state = to;
+        }
+        Some((state, self.masks.following(state, held, program.lowered.keys.is_some())))
+    }
+}
+
+impl Constraint {
+    /// Tells whether the next [`mask`](Self::mask) is a lookup. False also where nobody has looked yet, as at
+    /// the start of a text. For callers that hand long work to another thread.
+    #[must_use]
+    pub fn is_mask_known(&self) -> bool {
+        self.mask.is_some() || self.raw_mask.is_some() || self.is_ended()
+    }
+
+    /// Advances by a token if that is a lookup: if all its moves are memoised and it can follow. Returns
+    /// whether it did; if not, nothing has moved, and [`advance`](Self::advance) decides.
+    ///
+    /// ```
+    /// use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
+    /// let grammar = Grammar::parse(Syntax::Regex, "[a-f]+", &Limits::default())?;
+    /// let mut constraint = Compiler::new(vocabulary).compile(&grammar)?.constraint();
+    /// let letter = TokenId::new(u32::from(b'a'));
+    /// let mut another = constraint.fork();
+    /// constraint.advance(letter)?; // makes the moves
+    /// assert!(another.advance_if_known(letter));
+    /// assert!(!another.advance_if_known(TokenId::new(u32::from(b'z'))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn advance_if_known(&mut self, token: TokenId) -> bool {
+        let (TextPosition::In(here), None) = (self.here, &self.readers.items) else { return false };
+        let program = &*self.program;
+        let Some(bytes) = program.vocabulary.bytes(token) else { return false };
+        if bytes.is_empty() || !program.classes.is_empty() {
+            return false;
+        }
+        if program.vocabulary.end_of_text().contains(&token) {
+            return false;
+        }
+        let held = &mut self.mask;
+        let Some((state, mask)) = lock(&self.machine).known(program, here, bytes, held) else { return false };
+        let length = bytes.len();
+        let mut before = Undo::Same;
+        if let Some(keys) = &mut self.readers.keys {
+            before = match keys.change(bytes) {
+                KeyChange::Nothing => Undo::Same,
+                KeyChange::Spelling => Undo::Shorter(length),
+                KeyChange::Any => Undo::Other(JsonReaders { keys: Some(keys.clone()), items: None }),
+            };
+            let is_read = before.is_same() || keys.read(bytes).is_ok_and(|read| read == length);
+            keys.settle();
+            if !is_read || keys.may_run_out() {
+                before.put_back(&mut self.readers);
+                return false;
+            }
+        }
+        self.note(TextPosition::In(state), length, before);
+        self.raw_mask = mask;
+        true
+    }
+}
+
+/// The states before the last steps, oldest first, and the number of forgotten ones.
+///
+/// Nothing follows end of text, so every step started in a state.
+#[derive(Debug, Clone)]
+struct History {
+    /// States, each with the number of bytes of text before it.
+    states: VecDeque<(StateId, u32)>,
+    forgotten: usize,
+    window: usize,
+}
+
+impl History {
+    /// Creates an empty history that can undo the last `window` steps.
+    pub(super) fn new(window: usize) -> Self {
+        Self { states: VecDeque::new(), forgotten: 0, window }
+    }
+
+    /// Records a step from `state`, before which the text has `bytes` bytes. Past the window the oldest step
+    /// is forgotten.
+    pub(super) fn push(&mut self, state: StateId, bytes: u32) {
+        if self.states.len() >= self.window {
+            self.forgotten += 1;
+            if self.states.pop_front().is_none() {
+                return;
+            }
+        }
+        self.states.push_back((state, bytes));
+    }
+
+    /// Undoes the last `steps` steps, at least one. Returns the state where they started, and the bytes
+    /// before it.
+    pub(super) fn back(&mut self, steps: usize) -> Result<(StateId, u32), StepErrorKind> {
+        let kept = self.states.len();
+        match kept.checked_sub(steps).and_then(|at| Some((at, *self.states.get(at)?))) {
+            Some((at, start)) => {
+                self.states.truncate(at);
+                Ok(start)
+            }
+            None if steps <= self.len() => Err(StepErrorKind::HistoryForgotten(kept)),
+            None => Err(StepErrorKind::HistoryTooShort(self.len())),
+        }
+    }
+
+    /// Number of steps taken and not undone, forgotten ones included.
+    pub(super) fn len(&self) -> usize {
+        self.forgotten + self.states.len()
+    }
+
+    /// Number of steps that can be undone.
+    pub(super) fn kept(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The states, the latest first.
+    fn latest_first(&self) -> impl Iterator<Item = StateId> + '_ {
+        self.states.iter().rev().map(|&(state, _)| state)
+    }
+
+    /// Puts each state's new name in its place; the steps before the last state that has none are forgotten.
+    pub(super) fn rename(&mut self, name: impl Fn(StateId) -> Option<StateId>) {
+        let unknown = self.states.iter().rposition(|&(state, _)| name(state).is_none());
+        let lost = unknown.map_or(0, |at| at + 1);
+        self.states.drain(..lost);
+        self.forgotten += lost;
+        for (state, _) in &mut self.states {
+            *state = name(*state).unwrap_or(*state);
+        }
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<(StateId, u32)>()
+    }
+}
+
+/// Says where a text ends that is complete and that nothing but white space can follow.
+///
+/// Many grammars allow white space at their end, so there a model would be asked whether it goes on, and some
+/// models write blank lines until they are cut. By default they are not asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum TrailingSpace {
+    /// The text ends there. What ends it is [`Finish::OnlySpace`](crate::decode::Finish::OnlySpace).
+    #[default]
+    Stop,
+    /// The model goes on, and ends the text when it likes, as in the DOMINO paper.
+    Keep,
+}
+
+/// Reason for which a text must end where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextEnd {
+    /// Nothing can follow.
+    Nothing,
+    /// Only white space can, and that is not wanted.
+    OnlySpace,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Compares with a plain list of all steps.
+        #[test]
+        fn the_last_steps_are_kept(window in 0..6_usize, calls in prop::collection::vec(0..12_usize, 0..60)) {
+            let mut history = History::new(window);
+            let mut all: Vec<StateId> = Vec::new();
+            // What was forgotten stays so, however far one goes back.
+            let mut forgotten = 0;
+            for (time, call) in calls.into_iter().enumerate() {
+                let state = StateId::from_index(time).unwrap();
+                match call {
+                    0 => history.rename(|state| (state.raw() % 7 > 0).then_some(state)),
+                    1..5 => {
+                        let found = history.back(call);
+                        if call > all.len() {
+                            prop_assert_eq!(found, Err(StepErrorKind::HistoryTooShort(all.len())));
+                        } else if call > all.len() - forgotten {
+                            let known = all.len() - forgotten;
+                            prop_assert_eq!(found, Err(StepErrorKind::HistoryForgotten(known)));
+                        } else {
+                            let start = all.len() - call;
+                            prop_assert_eq!(found, Ok((all[start], u32::try_from(start).unwrap())));
+                            all.truncate(all.len() - call);
+                        }
+                    }
+                    _ => {
+                        history.push(state, u32::try_from(all.len()).unwrap());
+                        all.push(state);
+                        forgotten = forgotten.max(all.len().saturating_sub(window));
+                    }
+                }
+                if call == 0 {
+                    let unknown = (forgotten..all.len()).rev().find(|&at| all[at].raw().is_multiple_of(7));
+                    forgotten = unknown.map_or(forgotten, |at| at + 1);
+                }
+                prop_assert_eq!(history.len(), all.len());
+                prop_assert!(history.latest_first().eq(all[forgotten..].iter().rev().copied()));
+                // A deque doubles.
+                prop_assert!(history.bytes() <= 8 * (2 * window).max(4));
+                prop_assert!(history.bytes() >= 8 * (all.len() - forgotten));
+            }
+        }
     }
 }

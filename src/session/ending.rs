@@ -6,10 +6,7 @@
 //! for the context-free language. What only readers forbid (keys and items that would come twice), and what
 //! greedy lexing forbids, counts as if it could follow, so that no text ends too early.
 
-use super::{
-    constraint::{Constraint, TextPosition},
-    trailing_space::{TextEnd, TrailingSpace},
-};
+use super::constraint::{Constraint, TextEnd, TextPosition, TrailingSpace};
 use crate::{
     ids::{ScanStateId, StateId},
     machine::{StateAutomaton, lock},

@@ -7,22 +7,13 @@
 //! session has for itself. Above it is what people ask of a text, and all that generates.
 
 mod constraint;
-mod distinct_items;
-mod distinct_keys;
-mod distinct_mask;
+mod distinct;
 mod ending;
 mod error;
-mod fast_advance;
-mod history;
 mod patience;
-mod reader_steps;
 mod special_tokens;
-mod token_classes;
-mod trailing_space;
 
-pub use constraint::Constraint;
-pub(crate) use constraint::TextPosition;
+pub use constraint::{Constraint, TrailingSpace};
+pub(crate) use constraint::{TextEnd, TextPosition};
 pub use error::{StepError, StepErrorKind, TextPlace};
 pub use patience::Patience;
-pub(crate) use trailing_space::TextEnd;
-pub use trailing_space::TrailingSpace;

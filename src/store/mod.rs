@@ -4,17 +4,13 @@
 //! wrote it and for what, and whether a bit was lost; its reader checks every length; and the caller checks
 //! what it means.
 
-mod codec;
-mod error;
 mod folder;
 mod sealed;
-mod whole;
 
-pub(crate) use codec::{PayloadReader, PayloadWriter};
-pub use error::{StoreError, StoreErrorKind};
-pub use folder::{CacheFile, CacheFolder, Cleared};
+pub use folder::{CacheFile, CacheFolder, Cleared, WholeFile};
+pub(crate) use sealed::{Kind, PayloadKey, PayloadReader, PayloadWriter, open, seal};
+pub use sealed::{StoreError, StoreErrorKind};
+
 #[cfg(feature = "oracle")]
 #[doc(hidden)]
 pub use sealed::resealed;
-pub(crate) use sealed::{Kind, PayloadKey, open, seal};
-pub use whole::WholeFile;

@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 
 use super::{
     rows::TokenRow,
-    tables::{TableRow, TerminalTable},
-    trees::{Children, Forest, NODES, TreeInputs, TreeNode, TreeNodeId},
+    table::{TableRow, TerminalTable},
+    tree::{Children, Forest, NODES, TreeInputs, TreeNode, TreeNodeId},
 };
 use crate::{
     ids::{ScanStateId, TerminalId, as_index},

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     error::{VocabularyError, VocabularyErrorKind},
     stored,
-    text::OrderedBytes,
-    trie::ByteTrie,
+    trie::{ByteTrie, OrderedBytes},
     vocabulary::{ByteSpan, Content, Vocabulary},
 };
 use crate::{

@@ -10,7 +10,8 @@ use tokenizers::Model;
 
 use super::{
     error::{VocabularyError, VocabularyErrorKind},
-    readers::{gguf_tokenizer, tokenizer_json::read_added},
+    gguf_tokenizer,
+    tokenizer_json::read_added,
     vocabulary::Vocabulary,
 };
 use crate::{gguf::is_gguf, ids::TokenId};

@@ -14,7 +14,7 @@ use std::{
 use super::{
     builder::VocabularyBuilder,
     error::VocabularyError,
-    indexes::{item_ends::ItemEnds, quoted::Quoted},
+    json_index::{ItemEnds, Quoted},
     stored,
     token_set::TokenSet,
     trie::ByteTrie,

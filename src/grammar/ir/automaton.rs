@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    automata::{csr::Grouped, hash::mix},
+    automata::{Grouped, mix},
     limits::AUTOMATON_STATES,
 };
 

@@ -16,7 +16,7 @@ use std::{
 
 use super::automaton::{Automaton, Edge, State};
 use crate::{
-    automata::csr::Grouped,
+    automata::Grouped,
     grammar::spelled::{Unfolded, WayOn},
     ids::as_index,
 };

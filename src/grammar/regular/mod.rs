@@ -20,8 +20,8 @@ use regex_syntax::hir::{Dot, Hir, Repetition};
 use super::automaton::{Automaton, Edge, State};
 use crate::{
     automata::{
-        class_numbers::ClassNumbers,
-        csr::Grouped,
+        ClassNumbers,
+        Grouped,
         minimize::{DfaTable, NONE, minimize},
     },
     ids,

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::lengths::leading_to;
 use crate::automata::{
-    csr::Grouped,
+    Grouped,
     minimize::{DfaTable, NONE},
 };
 

@@ -9,7 +9,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
 use super::{lexer::CharacterLexer, numbers::NO_END};
 use crate::automata::{
-    csr::Grouped,
+    Grouped,
     minimize::{DfaTable, NONE},
 };
 

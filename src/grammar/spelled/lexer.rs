@@ -108,7 +108,7 @@ impl CharacterLexer {
             for edge in &*node.edges {
                 for byte in edge.first..=edge.last {
                     let signature = &mut signatures[usize::from(byte)];
-                    *signature = crate::automata::hash::mix(*signature ^ at << 32, u64::from(edge.to));
+                    *signature = crate::automata::mix(*signature ^ at << 32, u64::from(edge.to));
                 }
             }
         }
@@ -135,7 +135,7 @@ impl CharacterLexer {
     pub(super) fn hash(&self) -> u64 {
         let edges = self.nodes.iter().flat_map(|node| &*node.edges);
         let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
-        edges.map(word).fold(u64::from(self.classes), crate::automata::hash::mix)
+        edges.map(word).fold(u64::from(self.classes), crate::automata::mix)
     }
 
     /// All numbers that tell the lexer from others, for comparison.

@@ -31,7 +31,7 @@ use self::{
 use super::automaton::{Automaton, Edge, State};
 use crate::{
     automata::{
-        hash::mix,
+        mix,
         minimize::{DfaTable, NONE},
     },
     limits::{Budget, LimitExceeded},

@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use crate::{
-    automata::hash_cons::HashIndex,
+    automata::HashIndex,
     limits::{Budget, LimitExceeded},
 };
 

@@ -13,8 +13,9 @@ use super::{
     yields::{Want, Yields},
 };
 use crate::{
+    automata::components,
     inspect::marks::SymbolFacts,
-    lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan, components},
+    lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
 };
 
 /// Number of occurrences that are looked at.

@@ -14,7 +14,7 @@ use super::{
     yields::{Want, Yields, path, representatives},
 };
 use crate::{
-    automata::class_numbers::ClassNumbers,
+    automata::ClassNumbers,
     ids::TerminalId,
     lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
     scanner::TerminalDfa,

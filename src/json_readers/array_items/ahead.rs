@@ -1,6 +1,6 @@
 //! Questions about the item at hand: can it still equal one that came before?
 
-use super::{ArrayItems, Awaits, IS_LONG, ItemFrame, ItemPhase, LONG, fact, numerals};
+use super::{ArrayItems, Awaits, IS_LONG, ItemFrame, ItemPhase, LONG, fact, scalars::number_place};
 use crate::machine::{Fingerprint, with_bytes, with_number};
 
 impl ArrayItems {
@@ -167,7 +167,7 @@ impl ArrayItems {
     /// Returns a hash of the place. Numbers that go on alike have equal hashes, whatever their digits so far.
     pub(in crate::json_readers) fn place(&self) -> u64 {
         let place = match self.phase {
-            ItemPhase::Bare => self.hashed([0, 1], &numerals::place(&self.scalar, self.digits + 1)),
+            ItemPhase::Bare => self.hashed([0, 1], &number_place(&self.scalar, self.digits + 1)),
             _ => self.hashed([0, 1], &self.scalar),
         };
         place[0]

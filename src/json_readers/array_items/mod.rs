@@ -12,16 +12,14 @@
 //! An array whose items need not be distinct is dropped at its first comma ([`ArrayItems::decide`]).
 
 mod ahead;
-mod escapes;
 mod facts;
-mod numerals;
+mod scalars;
 
 use std::sync::Arc;
 
 use self::{
-    escapes::Escape,
     facts::{ItemFacts, fact},
-    numerals::ends_number,
+    scalars::{Escape, ends_number, number_value, plain_number},
 };
 use crate::{
     limits::{Budget, ITEM_BYTES, LimitExceeded},
@@ -218,7 +216,7 @@ impl ArrayItems {
         match &*self.scalar {
             word @ (b"true" | b"false" | b"null") => Some(fact(self.path(), word[0], &[])),
             [b'-' | b'0'..=b'9', ..] => {
-                numerals::value(&self.scalar).map(|value| fact(self.path(), b'0', &value))
+                number_value(&self.scalar).map(|value| fact(self.path(), b'0', &value))
             }
             _ => None,
         }
@@ -435,7 +433,7 @@ impl ItemFrame {
         let before = self.used.bytes();
         self.used.insert(Arc::clone(value));
         if value[8] == b'0'
-            && let Some(plain) = numerals::plain(&value[9..])
+            && let Some(plain) = plain_number(&value[9..])
         {
             self.used.insert(fact(self.path, b'#', &plain).into());
         }

@@ -22,10 +22,7 @@
 
 use hashbrown::HashMap;
 
-use super::{
-    Cfg, Dominance, DominanceRank,
-    symbols::{AfterDot, DottedRule, NonterminalId},
-};
+use super::{AfterDot, Cfg, Dominance, DominanceRank, DottedRule, NonterminalId};
 
 /// Number of contexts of a nonterminal beyond which it is in no chain. A part of a counted repeat has three.
 const MAX_CONTEXTS: usize = 16;

@@ -4,10 +4,7 @@
 //! tree's node from above; the parser decides which of them may come at a place. Grammars for which that is
 //! too much work get no sets, and any terminal may follow any.
 
-use super::{
-    Cfg,
-    symbols::{AfterDot, DottedRule},
-};
+use super::{AfterDot, Cfg, DottedRule};
 use crate::ids::TerminalId;
 
 /// Number of bits of the sets of terminals, for all nonterminals and terminals together, up to which they are

@@ -4,11 +4,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashMap;
 
-use super::{
-    Cfg,
-    any_order::{AnyOrderList, NEVER},
-    symbols::{AfterDot, DottedRule},
-};
+use super::{AfterDot, AnyOrderList, Cfg, DottedRule, NEVER};
 use crate::{grammar::any_order::Chosen, ids::as_index};
 
 /// The uses of nonterminals in productions.

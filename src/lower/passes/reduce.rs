@@ -8,14 +8,12 @@ use hashbrown::HashSet;
 
 use super::emit::Emitted;
 use crate::{
-    automata::csr::Grouped,
+    automata::Grouped,
     ids::TerminalId,
     lower::{
         cfg::{
-            Cfg, Dominance,
-            any_order::{AnyOrderList, EmittedList, Lists},
+            AfterDot, AnyOrderList, Cfg, Dominance, DottedRule, EmittedList, Lists, NonterminalId, Symbol,
             dominance::dominance,
-            symbols::{AfterDot, DottedRule, NonterminalId, Symbol},
         },
         provenance::SymbolOrigin,
     },

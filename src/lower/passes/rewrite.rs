@@ -6,10 +6,10 @@ use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
+    automata::components,
     grammar::{Expr, Grammar, Pattern, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
-    lower::components::components,
 };
 
 /// Rules that can be rewritten.

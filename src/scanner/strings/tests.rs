@@ -93,3 +93,14 @@ fn counts_after_a_choice_agree_with_those_by_length() {
         assert_eq!(counts.are_many_within(&dfa, start, needed), to_choice != NONE, "{pattern}");
     }
 }
+
+#[test]
+fn longest_distances_are_those_of_the_longest_texts() {
+    for (pattern, longest) in
+        [("a", Some(1)), ("[a-zé]", Some(2)), ("\\PC", Some(4)), ("ab{0,3}|c", Some(4)), ("ab*", None)]
+    {
+        let hir = regex_syntax::parse(pattern).unwrap();
+        let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
+        assert_eq!((0..20).find(|&bytes| dfa.is_within(bytes)), longest, "{pattern}");
+    }
+}

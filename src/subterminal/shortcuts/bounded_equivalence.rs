@@ -16,7 +16,7 @@ use std::sync::{
 };
 
 use crate::{
-    automata::csr::Grouped,
+    automata::Grouped,
     ids::as_index,
     limits::{LimitExceeded, Work},
     scanner::{NONE, TerminalDfa},

@@ -10,8 +10,9 @@ use crate::{
     ids::{TrieNodeId, as_index},
     scanner::{NONE, TerminalDfa},
     subterminal::{
-        rows::{Crossing, TokenList, TokenRow},
-        tables::TerminalTable,
+        crossing::Crossing,
+        rows::{TokenList, TokenRow},
+        table::TerminalTable,
     },
     vocab::{ByteTrie, byte_kind},
 };

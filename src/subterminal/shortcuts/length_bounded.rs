@@ -6,22 +6,22 @@
 //! other. Few tokens need much: far from the bound a row is the unbounded one, and nearer to it a walk looks
 //! at long tokens alone. Below the least length, counts at which the same states are live share their rows.
 //! Where the bounds alone restrict the length, the index of tokens by characters gives all rows.
+//!
+//! Strings with large counts, whose states are made on demand, share rows in the same way.
 
 use std::sync::{Arc, OnceLock};
 
-use crate::{
-    grammar::LengthBounded,
-    ids::{TrieNodeId, saturating_u32},
-    limits::{LimitExceeded, Work},
-    subterminal::{
-        rows::{Crossing, TokenRow},
-        tables::TerminalTable,
-    },
-    vocab::ByteTrie,
+use crate::grammar::{
+    LengthBounded,
+    spelled::{Alike, LONG, Spelled, SpelledPlace},
 };
+use crate::ids::{TrieNodeId, saturating_u32};
+use crate::limits::{LimitExceeded, Work};
+use crate::subterminal::{crossing::Crossing, rows::TokenRow, table::TerminalTable};
+use crate::vocab::ByteTrie;
 
 /// Least length of a long token, in bytes. Some hundreds of a vocabulary are long.
-const LONG: u32 = 32;
+const LONG_TOKEN: u32 = 32;
 
 /// Number of trie nodes per unit of work.
 const NODES: usize = 4;
@@ -85,7 +85,7 @@ impl Unbounded {
             }
             let Some(&(_, from, characters)) = path.last() else { break };
             let depth = saturating_u32(path.len());
-            let is_short = trie.height(node).is_some_and(|height| depth.saturating_add(height) < LONG);
+            let is_short = trie.height(node).is_some_and(|height| depth.saturating_add(height) < LONG_TOKEN);
             let to = if is_short { None } else { dfa.step(from, trie.byte(node)) };
             let Some(to) = to else {
                 node = trie.end(node);
@@ -132,7 +132,7 @@ impl TerminalTable {
             let alike = bounded.alike(count);
             let (first, room) = (bounded.state(of, *alike.start()), alike.end() - count);
             // With less than a token's room the two have little in common.
-            let known = match first != state && room >= LONG {
+            let known = match first != state && room >= LONG_TOKEN {
                 true => Some((self.sparse_row(trie, first, None, work)?, room)),
                 false => None,
             };
@@ -144,7 +144,7 @@ impl TerminalTable {
             return Ok(row);
         }
         let left = bounded.lengths().end() - count;
-        if room < LONG {
+        if room < LONG_TOKEN {
             return self.sparse_row(trie, state, Some((row, room)), work);
         }
         let needs = unbounded.needs(trie, bounded, of, work)?;
@@ -153,7 +153,7 @@ impl TerminalTable {
             return Ok(row);
         }
         // Room beyond the needs of all tokens makes no difference; short tokens need no more than this.
-        let short = left - room + LONG;
+        let short = left - room + LONG_TOKEN;
         let needed = fitting.last().map_or(short, |need| short.max(*need));
         let alike = bounded.state(of, count + left - needed);
         self.sparse_row(trie, alike, Some((row, room - (left - needed))), work)
@@ -161,7 +161,7 @@ impl TerminalTable {
 
     /// Makes a row by a walk over the trie. `known` is a row that is right for all tokens up to a number of
     /// bytes: then only longer tokens are walked.
-    pub(in crate::subterminal) fn sparse_row(
+    fn sparse_row(
         &self,
         trie: &ByteTrie,
         state: u32,
@@ -185,6 +185,116 @@ impl TerminalTable {
         self.sparse().row(state, make, work)
     }
 }
+
+// The effect of a state of a string with large counts on the tokens of a vocabulary depends only on texts as
+// long as tokens. Far from the end of a count all its states have the same effect, so they share one row;
+// nearer to it they differ on long tokens alone, and only those are walked. Where the number of characters is
+// bounded, rows are those of the unbounded strings, until few characters may still come.
+
+/// Facts about such strings, kept by a table.
+#[derive(Debug, Default)]
+pub(in crate::subterminal) struct SpelledFacts {
+    /// The table of the unbounded strings, where the number of characters is bounded.
+    unbounded: Option<Arc<TerminalTable>>,
+    /// Groups of states with the same effect on all tokens.
+    alike: OnceLock<Alike>,
+}
+
+impl SpelledFacts {
+    /// Creates it without facts.
+    pub(in crate::subterminal) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
+        Self { unbounded, alike: OnceLock::new() }
+    }
+
+    /// Memory, in bytes.
+    pub(in crate::subterminal) fn bytes(&self) -> usize {
+        self.alike.get().map_or(0, Alike::bytes)
+    }
+
+    fn alike(&self, spelled: &Spelled, longest: u32) -> &Alike {
+        self.alike.get_or_init(|| spelled.alike(longest))
+    }
+}
+
+/// Returns the length of the longest token in bytes, if the trie knows it.
+fn longest(trie: &ByteTrie) -> Option<u32> {
+    trie.height(ByteTrie::ROOT)
+}
+
+impl TerminalTable {
+    /// Returns the table of the unbounded strings, if this one counts characters.
+    pub(crate) fn of_any_length(&self) -> Option<&Arc<Self>> {
+        let spelled = self.spelling().and_then(|spelling| spelling.unbounded.as_ref());
+        self.unbounded().or(spelled)
+    }
+
+    /// Returns a table and state with the same effect on all tokens, if they are others.
+    pub(in crate::subterminal) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
+        let (spelling, (spelled, _)) = self.spelling().zip(self.dfa().spelled())?;
+        let (place, longest) = (spelled.place(state)?, longest(trie)?);
+        let Some(unbounded) = &spelling.unbounded else {
+            let like = spelling.alike(spelled, longest).to_all(place.state);
+            let other = spelled.state(SpelledPlace { state: like, ..place }).ok()?;
+            return (other != state).then_some((self, other));
+        };
+        match spelled.room(place) {
+            Some(room) if room >= longest => Some((unbounded, unbounded.free_state(place)?)),
+            Some(_) => None,
+            None => {
+                let like = |state: u32| spelling.alike(spelled, longest).to_all(state);
+                let other = spelled.state(spelled.least_alike(place, longest, like)).ok()?;
+                (other != state).then_some((self, other))
+            }
+        }
+    }
+
+    /// Returns the state of a place in the unbounded strings.
+    fn free_state(&self, place: SpelledPlace) -> Option<u32> {
+        self.dfa().spelled()?.0.state(SpelledPlace { count: 0, ..place }).ok()
+    }
+
+    /// Makes the row of a state of such strings.
+    pub(in crate::subterminal) fn spelled_row(
+        &self,
+        spelling: &SpelledFacts,
+        (trie, state): (&ByteTrie, u32),
+        work: &mut Work,
+    ) -> Result<Arc<TokenRow>, LimitExceeded> {
+        if let Some((table, other)) = self.spelled_like(trie, state) {
+            return table.row(trie, other, work);
+        }
+        let known = self.known_of(spelling, (trie, state), work)?;
+        self.sparse_row(trie, state, known, work)
+    }
+
+    /// Returns a row with the same effect on all texts up to a number of bytes, and that number.
+    fn known_of(
+        &self,
+        spelling: &SpelledFacts,
+        (trie, state): (&ByteTrie, u32),
+        work: &mut Work,
+    ) -> Result<Option<(Arc<TokenRow>, u32)>, LimitExceeded> {
+        let place = self.dfa().spelled().and_then(|(spelled, _)| Some((spelled, spelled.place(state)?)));
+        let Some(((spelled, place), longest)) = place.zip(longest(trie)) else { return Ok(None) };
+        let near = match &spelling.unbounded {
+            Some(unbounded) => {
+                let room = spelled.room(place).filter(|room| *room >= LONG);
+                room.and_then(|room| Some((&**unbounded, unbounded.free_state(place)?, room)))
+            }
+            None => {
+                let like = spelling.alike(spelled, longest).to_short(place.state);
+                let other =
+                    spelled.state(SpelledPlace { state: like, ..place }).ok().filter(|other| *other != state);
+                other.map(|other| (self, other, LONG))
+            }
+        };
+        let Some((table, other, room)) = near else { return Ok(None) };
+        Ok(Some((table.row(trie, other, work)?, room)))
+    }
+}
+
+#[cfg(test)]
+mod spelled_tests;
 
 #[cfg(test)]
 mod tests;

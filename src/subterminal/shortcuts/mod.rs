@@ -1,17 +1,16 @@
 //! Shortcuts: ways to the row that a walk over the trie gives, for less work.
 //!
 //! - `reference_rows` patches the row of a common terminal, such as any string, where the two differ
-//!   (`product_walk` compares the automata, `boundary_nodes` lists the trie nodes where they can differ);
+//!   (`product_walk` compares the automata), and lists the trie nodes where they can differ;
 //! - `counted` counts characters, for a common terminal with bounds on its length (`minLength`, `maxLength`);
-//! - `length_bounded` takes the row of the unbounded string where the bound is too far away to matter;
-//! - `spelled` does the same for strings of patterns with large counts, whose states are made on demand;
+//! - `length_bounded` takes the row of the unbounded string where the bound is too far away to matter, also
+//!   for strings of patterns with large counts, whose states are made on demand;
 //! - `chain` takes tokens from an index by kinds of bytes, inside a repeated class of letters;
 //! - `bounded_equivalence` takes the row of another state of the terminal that differs only on long texts, or
 //!   on none that the vocabulary has.
 //!
-//! Rows of states that are too many for a table are kept by hash, in `rows/sparse_rows`.
+//! Rows of states that are too many for a table are kept by hash, in `SparseRows`.
 
-mod boundary_nodes;
 mod bounded_equivalence;
 mod chain;
 mod counted;
@@ -20,12 +19,9 @@ mod product_walk;
 mod reference_rows;
 #[cfg(test)]
 pub(super) mod reference_rows_tests;
-mod spelled;
 
-pub(super) use boundary_nodes::BoundaryNodes;
 pub(super) use bounded_equivalence::{LikeStates, grown, have_same_row};
 pub(super) use counted::{CharacterIndex, Counted, Home};
-pub(super) use length_bounded::Unbounded;
+pub(super) use length_bounded::{SpelledFacts, Unbounded};
 pub(super) use product_walk::TextLevels;
-pub(super) use reference_rows::{DfaDelta, PatchedRow};
-pub(super) use spelled::SpelledFacts;
+pub(super) use reference_rows::{BoundaryNodes, DfaDelta, PatchedRow};

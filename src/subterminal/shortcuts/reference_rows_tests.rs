@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::super::table::TerminalTable;
 use crate::{
     Limits,
     ids::{TokenId, TrieNodeId},
     limits::Work,
     scanner::{self, TerminalDfa},
-    subterminal::{rows::TokenRow, tables::TerminalTable},
+    subterminal::rows::TokenRow,
     vocab::ByteTrie,
 };
 

@@ -35,9 +35,9 @@ pub(super) use ops::{DfaRow, explore};
 use super::leaf::LeafError;
 use crate::{
     automata::{
-        csr::Grouped,
-        hash::mix,
+        Grouped,
         minimize::{DfaTable, NONE, minimize},
+        mix,
     },
     grammar::Automaton,
     ids::as_index,

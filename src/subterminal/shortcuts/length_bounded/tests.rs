@@ -113,10 +113,10 @@ fn rows_far_from_the_bound_are_shared() {
             let row = table.row(&trie, state, work).unwrap();
             let theirs = unbounded.row(&trie, of, work).unwrap();
             // After a dash a letter has to come.
-            if count >= 1 && count + longest.max(LONG) < 200 {
+            if count >= 1 && count + longest.max(LONG_TOKEN) < 200 {
                 assert!(Arc::ptr_eq(&row, &theirs), "{of} after {count} characters");
                 shared += 1;
-            } else if count >= 1 && count + LONG <= 180 && !Arc::ptr_eq(&row, &theirs) {
+            } else if count >= 1 && count + LONG_TOKEN <= 180 && !Arc::ptr_eq(&row, &theirs) {
                 others.insert(Arc::as_ptr(&row).addr());
             }
         }

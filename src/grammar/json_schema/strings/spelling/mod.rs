@@ -12,7 +12,7 @@ use std::{ops::Range, rc::Rc};
 use hashbrown::{HashMap, HashTable};
 
 use crate::{
-    automata::hash::mix,
+    automata::mix,
     grammar::{
         automaton::{Automaton, AutomatonError, Edge, State},
         json_schema::{
