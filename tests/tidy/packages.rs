@@ -1,4 +1,5 @@
-//! No part of the product outgrows its ceiling, and `docs/size.md` says how large each is.
+//! No part of the product outgrows its ceiling, and `docs/size.md` says how large each is. Nor is the default build
+//! cut into pieces: few of its files are small, and few of its lines only connect.
 //!
 //! A line counts if it has code that is no test: neither a comment, nor blank, nor inside of a literal alone.
 //! Tests are what an attribute `cfg` with `test` takes in, files named `tests.rs` or `.._tests.rs`, and
@@ -21,6 +22,12 @@ const TABLE_END: &str = "<!-- end of sizes -->";
 
 /// Lines of a file below which it is small.
 const SMALL: usize = 60;
+/// Files of a hundred that may be small. Other codebases of this kind have 6 to 22.
+const MOST_SMALL: usize = 12;
+/// Lines of a hundred that may only connect. Others have 2.5 to 3.1.
+const MOST_CONNECTING: usize = 5;
+/// Lines of the mean file, of others 173 to 459.
+const MEAN: std::ops::RangeInclusive<usize> = 150..=300;
 
 /// A part of the product: its folders and files, by the beginnings of their paths, and its ceiling.
 struct Part {
@@ -155,6 +162,10 @@ fn no_part_outgrows_its_ceiling() {
     for ((name, ceiling), size) in ceilings.zip(all) {
         assert!(size.lines <= ceiling, "{name}: {} lines of code, and {ceiling} is the ceiling", size.lines);
     }
+    let Size { files, small, lines, connecting } = default_build(&sizes);
+    assert!(100 * small <= MOST_SMALL * files, "{small} of {files} files have fewer than {SMALL} lines");
+    assert!(100 * connecting <= MOST_CONNECTING * lines, "{connecting} of {lines} lines only connect");
+    assert!(MEAN.contains(&(lines / files)), "{files} files have {lines} lines");
     let page = fs::read_to_string(root().join(PAGE)).expect("the page of sizes");
     let (head, rest) = page.split_once(TABLE_START).expect("a place for the table");
     let (_, tail) = rest.split_once(TABLE_END).expect("the end of the table");

@@ -1,5 +1,5 @@
-//! What values a set has: the classes of values that some sets tell apart, a list if they are few, and a
-//! cheap test for none.
+//! Finds what values a set has: the classes of values that some sets tell apart, a list if they are few, and
+//! a cheap test for none.
 
 use std::rc::Rc;
 
