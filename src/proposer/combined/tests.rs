@@ -13,7 +13,7 @@ const TEXT: &str = "{\"name\": \"abcabc\"}\n{\"name\": \"abcabc\"}\n{\"name\": \
 const QUIET: Noise<'static> = &|_, _| 0.0;
 
 fn fixture() -> (Tokenizer, CompiledGrammar) {
-    let json = include_str!("../../../../tests/fixtures/byte_level.json");
+    let json = include_str!("../../../tests/fixtures/byte_level.json");
     let vocabulary = Vocabulary::from_tokenizer_json(json).unwrap();
     let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &Limits::default()).unwrap();
     let grammar = Compiler::new(vocabulary).compile(&grammar).unwrap();
