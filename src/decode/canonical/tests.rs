@@ -8,7 +8,7 @@ use crate::{
     vocab::TokenSet,
 };
 
-const BYTE_LEVEL: &str = include_str!("../../../../tests/fixtures/byte_level.json");
+const BYTE_LEVEL: &str = include_str!("../../../tests/fixtures/byte_level.json");
 
 fn tokenizer() -> Tokenizer {
     Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap()

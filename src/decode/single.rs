@@ -4,21 +4,11 @@
 
 use std::time::Duration;
 
-use super::super::{
-    error::DecodeError,
-    options::DecodeOptions,
-    run::{Finish, Generation, patient},
-    sampling::sampler::Sampler,
-    stats::{DecodeStats, timed},
-    stop::StopSearch,
-};
-use crate::{
-    clock::Instant,
-    ids::TokenId,
-    model::{Model, Rows},
-    session::Constraint,
-    vocab::Vocabulary,
-};
+use super::run::{Finish, Generation, patient};
+use super::stats::{DecodeStats, timed};
+use super::{error::DecodeError, options::DecodeOptions, sampling::sampler::Sampler, stop::StopSearch};
+use crate::model::{Model, Rows};
+use crate::{clock::Instant, ids::TokenId, session::Constraint, vocab::Vocabulary};
 
 /// Chooses a token.
 pub(crate) trait Choose {

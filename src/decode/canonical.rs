@@ -15,23 +15,12 @@
 
 use std::time::Duration;
 
-use super::{
-    super::{
-        decoder::check_size,
-        error::{BuildError, BuildErrorKind, DecodeError},
-        options::DecodeOptions,
-        run::Generation,
-        sampling::sampler::Sampler,
-        stats::{DecodeStats, timed},
-    },
-    single::{self, Choose, SingleText, TokenChoice},
-};
-use crate::{
-    ids::TokenId,
-    model::Model,
-    session::Constraint,
-    vocab::{Tokenizer, Vocabulary},
-};
+use super::error::{BuildError, BuildErrorKind, DecodeError};
+use super::single::{self, Choose, SingleText, TokenChoice};
+use super::stats::{DecodeStats, timed};
+use super::{decoder::check_size, options::DecodeOptions, run::Generation, sampling::sampler::Sampler};
+use crate::vocab::{Tokenizer, Vocabulary};
+use crate::{ids::TokenId, model::Model, session::Constraint};
 
 /// Number of steps back in a text after which its tokens are free.
 const MOST_BACK: usize = 256;

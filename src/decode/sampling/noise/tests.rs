@@ -49,7 +49,7 @@ proptest! {
                 all.push(Candidate::new(token, logit, temperature));
             }
         }
-        let total = |candidate: &Candidate| candidate.score + noise::gumbel(noise.bits(candidate.token));
+        let total = |candidate: &Candidate| candidate.score + gumbel(noise.bits(candidate.token));
         let best = all.iter().map(total).fold(f64::NEG_INFINITY, f64::max);
         let expected = all.iter().find(|candidate| total(candidate) == best).map(|best| best.token);
         // From wherever the race begins.
