@@ -1,17 +1,15 @@
-//! Throughput: by grammar and method, by length of drafts, by lookahead and length, and by threshold.
+//! Throughput: by grammar and method, by length of drafts, by lookahead and length, by threshold, and of
+//! engines side by side, as the tokens a second that a user gets from each.
 
-use super::group::{
-    CHOICE, LineGroup, PACE, best, heads, lengths, pace, paced, setting, sweeps, table, text,
+use super::table::{
+    CHOICE, Cell, LineGroup, PACE, Table, best, groups, heads, lengths, pace, paced, setting, sweeps, table,
+    text,
 };
-use crate::experiment::{
-    outputs::table::{Cell, Table},
-    row::{K, UNCONSTRAINED},
-    summary::Line,
-};
+use crate::experiment::row::{K, UNCONSTRAINED};
+use crate::experiment::summary::Line;
 
 /// Methods without drafts that draft lengths are compared with.
-pub(in crate::experiment::outputs) const COMPARED: [&str; 4] =
-    [UNCONSTRAINED, "always", "opportunistic", "masks"];
+pub(super) const COMPARED: [&str; 4] = [UNCONSTRAINED, "always", "opportunistic", "masks"];
 
 /// Makes the table of throughput by grammar and method, with the compile time.
 pub(super) fn by_method(group: &LineGroup<'_>) -> Table {
@@ -67,7 +65,7 @@ pub(super) fn by_length(group: &LineGroup<'_>) -> Option<Table> {
 }
 
 /// Returns the lines of a grammar's methods without drafts, at the largest k.
-pub(in crate::experiment::outputs) fn compared<'a>(group: &LineGroup<'a>, grammar: &str) -> Vec<&'a Line> {
+pub(super) fn compared<'a>(group: &LineGroup<'a>, grammar: &str) -> Vec<&'a Line> {
     let mut lines: Vec<&Line> =
         best(&group.lines).into_iter().filter(|line| line.grammar == grammar).collect();
     lines.retain(|line| COMPARED.contains(&line.method.as_str()));
@@ -189,4 +187,44 @@ pub(super) fn acceptance(group: &LineGroup<'_>) -> Option<Table> {
     );
     let head = heads(&[&["acceptance", "tokens/pass", "forced"][..], &PACE].concat());
     (!rows.is_empty()).then(|| table(group, "acceptance", "Acceptance by grammar", &about, &head, rows))
+}
+
+/// Makes a table for each model and temperature in which another engine takes part: `elsewhere` names the
+/// methods of other engines with constraints of their own.
+pub(super) fn side_by_side(lines: &[Line], elsewhere: &[String]) -> Vec<Table> {
+    let all = groups(lines);
+    let taking_part =
+        all.iter().filter(|group| group.lines.iter().any(|line| elsewhere.contains(&line.method)));
+    taking_part
+        .map(|group| {
+            let lines = best(&group.lines);
+            let (mut grammars, mut methods) = (Vec::new(), Vec::new());
+            for line in &lines {
+                if !grammars.contains(&line.grammar.as_str()) {
+                    grammars.push(line.grammar.as_str());
+                }
+                if !methods.contains(&line.method.as_str()) {
+                    methods.push(line.method.as_str());
+                }
+            }
+            let row = |method: &&str| {
+                let of = |grammar: &&str| {
+                    lines.iter().find(|line| line.method == **method && line.grammar == **grammar)
+                };
+                let found: Vec<Option<&&Line>> = grammars.iter().map(of).collect();
+                let n: usize = found.iter().flatten().map(|line| line.n).sum();
+                let mut cells = vec![text(method), Cell::shown(Some(n))];
+                cells.extend(
+                    found.iter().map(|line| line.map_or(Cell::None, |line| paced(line, line.end_to_end, 0))),
+                );
+                cells
+            };
+            let head: Vec<&str> = ["method", "n"].into_iter().chain(grammars.iter().copied()).collect();
+            let about = "Tokens a second by engine and grammar, over whole texts: from the prompt's pass on, \
+            which counts. Loading the model and reading the grammar do not count, where the engine reads it \
+            once. Of several s and thresholds the fastest is shown.";
+            let rows = methods.iter().map(row).collect();
+            table(group, "end-to-end", "End to end: tokens a second by engine", about, &head, rows)
+        })
+        .collect()
 }

@@ -1,22 +1,26 @@
-//! Lines over numbers: a panel for each grammar, with the same axes and colours, and a legend below them all.
+//! Figures as SVG, by `plotters`: lines over numbers, a panel for each grammar, with the same axes and
+//! colours and a legend below them all; and points beside names, series under series, with intervals and the
+//! base at 1.
 //!
-//! Invariant: a name has one colour in all panels, and no other name has it; the legend shares no place with
-//! a panel. Each panel and the legend is a group of its own, by class.
+//! Invariant: a name has one colour in all panels and series, and no other name has it; the legend shares no
+//! place with a panel. Each panel and the legend is a group of its own, by class.
 
 use std::fmt::Write;
 
-use plotters::{
-    coord::Shift,
-    element::DashedPathElement,
-    prelude::*,
-    style::text_anchor::{HPos, Pos, VPos},
-};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::{coord::Shift, element::DashedPathElement, prelude::*};
 
-use super::ink::{DrawingError, GRID_COLOUR, INK_COLOUR, PAPER, colour, font, largest, number};
-use crate::experiment::{
-    outputs::figures::{Figure, Panel},
-    statistics::Estimate,
-};
+use super::figures::{Figure, Marks, Panel, Series};
+use crate::experiment::{error::ExperimentError, statistics::Estimate};
+
+/// Draws a figure as SVG.
+pub(super) fn draw(figure: &Figure) -> Result<String, ExperimentError> {
+    let drawn = match &figure.marks {
+        Marks::Lines(panels) => draw_panels(figure, panels),
+        Marks::Points(series) => draw_points(&figure.axis, series),
+    };
+    drawn.map_err(|error| ExperimentError::Figure { title: figure.title.clone(), message: error.to_string() })
+}
 
 /// Width of a drawing, and number of panels side by side.
 const WIDTH: u32 = 960;
@@ -25,7 +29,7 @@ const ACROSS: usize = 3;
 const ALONE: u32 = 620;
 /// Height of a panel.
 const HEIGHT: u32 = 270;
-/// Height of a line of the legend, width of its samples and gaps, and of a letter.
+/// Height of a line of the legend, width of its samples and gaps, and of a letter of any name.
 const LINE: u32 = 22;
 const SAMPLE: u32 = 34;
 const GAP: u32 = 24;
@@ -91,7 +95,7 @@ fn names(panels: &[Panel]) -> Vec<&str> {
 }
 
 /// Draws the figure.
-pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawingError> {
+fn draw_panels(figure: &Figure, panels: &[Panel]) -> Result<String, DrawingError> {
     let names = names(panels);
     let layout = Layout::new(panels.len(), &names)?;
     let ((width, height), scale) = (layout.size, Scale::of(figure, panels));
@@ -273,5 +277,145 @@ impl<'a> Scale<'a> {
             chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
         }
         Ok(())
+    }
+}
+
+/// Width of a drawing of points.
+const POINTS_WIDTH: u32 = 760;
+/// Height of one row, and of title and axis together.
+const ROW: u32 = 22;
+const AROUND: u32 = 70;
+/// Bounds of the column of names.
+const NAMES: std::ops::RangeInclusive<u32> = 90..=330;
+
+/// Draws the figure.
+fn draw_points(axis: &str, series: &[Series<String>]) -> Result<String, DrawingError> {
+    let mut drawing = String::new();
+    let rows: usize = series.iter().map(|one| one.points.len()).sum();
+    let height = AROUND + ROW * u32::try_from(rows + series.len())?;
+    {
+        let area = SVGBackend::with_string(&mut drawing, (POINTS_WIDTH, height)).into_drawing_area();
+        area.fill(&WHITE)?;
+        points(&area, axis, series)?;
+        area.present()?;
+    }
+    Ok(drawing)
+}
+
+/// Draws the points of all series from the top down, with error bars.
+fn points(area: &Area<'_>, axis: &str, series: &[Series<String>]) -> Result<(), DrawingError> {
+    let rows = series.iter().map(|one| one.points.len() + 1).sum::<usize>();
+    let right = largest(series.iter().flat_map(|one| one.points.iter().map(|(_, estimate)| estimate)));
+    let names = series.iter().flat_map(|one| one.points.iter().map(|(method, _)| method).chain([&one.name]));
+    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    let width = LETTER * u32::try_from(longest)? + 20;
+    let mut chart = ChartBuilder::on(area)
+        .margin(10)
+        .margin_right(24)
+        .x_label_area_size(44)
+        .y_label_area_size(width.clamp(*NAMES.start(), *NAMES.end()))
+        .build_cartesian_2d(0.0..right, 0.0..number(rows))?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .y_labels(0)
+        .bold_line_style(GRID_COLOUR)
+        .light_line_style(TRANSPARENT)
+        .axis_style(INK_COLOUR)
+        .label_style(font(13))
+        .axis_desc_style(font(13))
+        .x_label_formatter(&|x| format!("{x:.1}"))
+        .x_desc(axis)
+        .draw()?;
+    chart.draw_series([PathElement::new(vec![(1.0, 0.0), (1.0, number(rows))], INK_COLOUR)])?;
+    let name = |text: &str, size: u32, at: (i32, i32)| {
+        let style = font(size).pos(Pos::new(HPos::Right, VPos::Center));
+        area.draw_text(text, &style, (at.0 - 10, at.1))
+    };
+    let mut named: Vec<&str> = Vec::new();
+    // From the top down.
+    let mut at = number(rows) - 0.5;
+    for one in series {
+        name(&one.name, 14, chart.backend_coord(&(0.0, at)))?;
+        at -= 1.0;
+        for (method, estimate) in &one.points {
+            let index = named.iter().position(|name| name == method).unwrap_or(named.len());
+            if index == named.len() {
+                named.push(method);
+            }
+            let (colour, Estimate { value, .. }) = (colour(index), *estimate);
+            match estimate.interval() {
+                Some((low, high)) => {
+                    let bar = ErrorBar::new_horizontal(at, low, value, high, colour.filled(), 7);
+                    chart.draw_series([bar])?;
+                }
+                None => {
+                    chart.draw_series([Circle::new((value, at), 3, colour.filled())])?;
+                }
+            }
+            name(method, 12, chart.backend_coord(&(0.0, at)))?;
+            at -= 1.0;
+        }
+    }
+    Ok(())
+}
+
+/// The colour behind everything.
+const PAPER: &str = "#FFFFFF";
+const INK_COLOUR: RGBColor = RGBColor(0x22, 0x22, 0x24);
+const GRID_COLOUR: RGBColor = RGBColor(0xDD, 0xDD, 0xDE);
+
+/// Colours for lines, distinguishable also with colour blindness (Okabe and Ito), on light and dark paper.
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0x00, 0x72, 0xB2),
+    RGBColor(0xD5, 0x5E, 0x00),
+    RGBColor(0x00, 0x9E, 0x73),
+    RGBColor(0xCC, 0x79, 0xA7),
+    RGBColor(0x56, 0xB4, 0xE9),
+    RGBColor(0xE6, 0x9F, 0x00),
+    RGBColor(0x8C, 0x6B, 0xB1),
+    RGBColor(0x80, 0x80, 0x80),
+];
+
+/// Error of a drawing.
+type DrawingError = Box<dyn std::error::Error>;
+
+/// Returns the font of a size.
+fn font(size: u32) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&INK_COLOUR)
+}
+
+/// Returns the colour of an index: those of the list, then hues by the golden angle.
+fn colour(index: usize) -> RGBColor {
+    let Some(more) = index.checked_sub(COLOURS.len()) else { return COLOURS[index] };
+    let turn = (0.05 + 0.381_966 * number(more)).fract();
+    let (red, green, blue) = HSLColor(turn, 0.55, 0.38 + 0.04 * number(more % 5)).rgb();
+    RGBColor(red, green, blue)
+}
+
+/// Returns the largest bound of all estimates, and at least that of the base.
+fn largest<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
+    1.05 * estimates.map(|estimate| estimate.high.unwrap_or(estimate.value)).fold(1.0, f64::max)
+}
+
+/// Converts a small number to a float.
+fn number(length: usize) -> f64 {
+    u32::try_from(length).map_or(f64::INFINITY, f64::from)
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod ink_tests {
+    use std::collections::HashSet;
+
+    use super::colour;
+
+    #[test]
+    fn colours_of_series_are_all_different() {
+        let all: HashSet<(u8, u8, u8)> =
+            (0..40).map(colour).map(|colour| (colour.0, colour.1, colour.2)).collect();
+        assert_eq!(all.len(), 40);
     }
 }

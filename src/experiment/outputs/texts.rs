@@ -1,12 +1,11 @@
 //! Tables of the effect of constraining on texts, by method and by lookahead: the forms of the paper's tables
 //! 2 and 4.
 
-use super::group::{CHOICE, LineGroup, PACE, best, heads, pace, same_method, setting, table, throughput};
-use crate::experiment::{
-    outputs::table::{Cell, Table},
-    row::{K, UNCONSTRAINED},
-    summary::Line,
+use super::table::{
+    CHOICE, Cell, LineGroup, PACE, Table, best, heads, pace, same_method, setting, table, throughput,
 };
+use crate::experiment::row::{K, UNCONSTRAINED};
+use crate::experiment::summary::Line;
 
 /// Makes the table of accuracy, well-formedness, perplexity and throughput by method.
 pub(super) fn by_method(group: &LineGroup<'_>) -> Table {
@@ -61,7 +60,7 @@ pub(super) fn by_lookahead(group: &LineGroup<'_>) -> Option<Table> {
 
 /// Returns the lines by lookahead: for each grammar the unconstrained one first, and of several lengths and
 /// thresholds the fastest.
-pub(in crate::experiment::outputs) fn by_k<'a>(group: &LineGroup<'a>) -> Vec<&'a Line> {
+pub(super) fn by_k<'a>(group: &LineGroup<'a>) -> Vec<&'a Line> {
     let ks = |line: &Line| {
         let mut ks: Vec<K> =
             group.lines.iter().filter(|other| same_method(other, line)).filter_map(|line| line.k).collect();
