@@ -1,23 +1,17 @@
-//! A model, its vocabulary, a constraint and options, put together and checked.
+//! A model, its vocabulary, a constraint and options, put together by a builder and checked.
 //!
-//! Invariant: runs share nothing but the configuration, so the same prompt gives the same tokens.
+//! Invariants: the parts of a decoder that was built belong together. Runs share nothing but the
+//! configuration, so the same prompt gives the same tokens.
 
 use std::{fmt, sync::Arc};
 
-use super::{
-    error::{BuildError, BuildErrorKind, DecodeError},
-    options::DecodeOptions,
-    run::{Generation, TextRun},
-    speculation::calibration::calibrate,
-    steps::Steps,
-};
-use crate::{
-    ids::TokenId,
-    model::Model,
-    proposer::Drafter,
-    session::Constraint,
-    vocab::{TokenSet, Vocabulary},
-};
+use super::error::{BuildError, BuildErrorKind, DecodeError};
+use super::options::{DecodeOptions, Masking};
+use super::run::{Generation, TextRun};
+use super::sampling::{Sampling, choice::possible};
+use super::{speculation::calibrate, steps::Steps};
+use crate::vocab::{TokenSet, Vocabulary};
+use crate::{ids::TokenId, model::Model, proposer::Drafter, session::Constraint};
 
 /// Generates text with a model, under a constraint if there is one.
 pub struct Decoder<M: Model> {
@@ -196,5 +190,92 @@ impl<M: Model> fmt::Debug for Decoder<M> {
             .field("options", &self.options)
             .field("constrained", &self.constraint.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Decoder`].
+#[derive(Debug)]
+#[must_use]
+pub struct DecoderBuilder<M: Model> {
+    model: M,
+    vocabulary: Option<Vocabulary>,
+    constraint: Option<Constraint>,
+    options: DecodeOptions,
+    drafter: Option<Drafter>,
+}
+
+impl<M: Model> Decoder<M> {
+    /// Creates a builder of a decoder of `model`.
+    pub fn builder(model: M) -> DecoderBuilder<M> {
+        let options = DecodeOptions::default();
+        DecoderBuilder { model, vocabulary: None, constraint: None, options, drafter: None }
+    }
+}
+
+impl<M: Model> DecoderBuilder<M> {
+    /// Sets the model's vocabulary. Required.
+    pub fn vocabulary(self, vocabulary: Vocabulary) -> Self {
+        Self { vocabulary: Some(vocabulary), ..self }
+    }
+
+    /// Sets the constraint on the text: each run starts at its present state. It must be compiled for the
+    /// same vocabulary. Without one the model is free.
+    pub fn constraint(self, constraint: Constraint) -> Self {
+        Self { constraint: Some(constraint), ..self }
+    }
+
+    /// Sets all options at once, replacing those set before.
+    pub fn options(self, options: DecodeOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets [`DecodeOptions::sampling`].
+    pub fn sampling(mut self, sampling: Sampling) -> Self {
+        self.options.sampling = sampling;
+        self
+    }
+
+    /// Sets [`DecodeOptions::seed`].
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Sets [`DecodeOptions::max_new_tokens`].
+    pub fn max_new_tokens(mut self, max_new_tokens: usize) -> Self {
+        self.options.max_new_tokens = max_new_tokens;
+        self
+    }
+
+    /// Sets [`DecodeOptions::masking`].
+    pub fn masking(mut self, masking: Masking) -> Self {
+        self.options.masking = masking;
+        self
+    }
+
+    /// Sets a drafter: drafts of several tokens are verified in one pass of the model. The tokens generated
+    /// are the same, the time is not. Default: none.
+    pub fn drafter(self, drafter: Drafter) -> Self {
+        Self { drafter: Some(drafter), ..self }
+    }
+
+    /// Builds the decoder. One pass over the vocabulary.
+    ///
+    /// # Errors
+    /// If there is no vocabulary, it has ids past the model's rows of logits (rows may be longer, as many
+    /// models pad them; the padding is never drawn), or the constraint was compiled for another one.
+    pub fn build(self) -> Result<Decoder<M>, BuildError> {
+        let vocabulary = self.vocabulary.ok_or(BuildErrorKind::NoVocabulary)?;
+        check_size(&vocabulary, self.model.vocabulary_size())?;
+        check_constraint(&vocabulary, self.constraint.as_ref())?;
+        let possible = Arc::new(possible(&vocabulary));
+        Ok(Decoder {
+            model: self.model,
+            vocabulary,
+            constraint: self.constraint,
+            options: self.options,
+            drafter: self.drafter,
+            possible,
+        })
     }
 }

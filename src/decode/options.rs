@@ -2,10 +2,9 @@
 //!
 //! Invariant: any value of any field is legal; a field with a range has a type that keeps it.
 
-use super::{
-    sampling::{bias::LogitBias, penalties::Penalties, settings::Sampling},
-    stop::StopStrings,
-};
+use super::sampling::Sampling;
+use super::sampling::penalties::{LogitBias, Penalties};
+use super::stop::StopStrings;
 use crate::{limits::DEFAULT_NEW_TOKENS, session::TrailingSpace};
 
 /// The time at which the mask of allowed tokens is computed. The generated tokens are always the same.

@@ -4,21 +4,12 @@
 
 use std::{fmt, iter::FusedIterator};
 
-use super::{
-    error::DecodeError,
-    row::kept,
-    run::{Finish, Generation, Step, TextRun},
-    sampling::{choice::KeptRow, logprobs::Logprobs},
-    speculation::passes::RunSpeculation,
-    stats::{DecodeStats, timed},
-};
-use crate::{
-    ids::TokenId,
-    model::{Model, Rows},
-    proposer::Drafter,
-    questions::Completion,
-    session::Constraint,
-};
+use super::run::{Finish, Generation, Step, TextRun, kept};
+use super::sampling::{choice::KeptRow, logprobs::Logprobs};
+use super::stats::{DecodeStats, timed};
+use super::{error::DecodeError, speculation::RunSpeculation};
+use crate::model::{Model, Rows};
+use crate::{ids::TokenId, proposer::Drafter, questions::Completion, session::Constraint};
 
 /// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there
 /// are no more items.

@@ -1,20 +1,26 @@
 //! Measures of a text after it was generated, by one more pass over prompt and text with whole rows and a
 //! replay of the constraint: so the measures disturb no timed run.
+//!
+//! Judging finds the part of a text that counts, and whether it is in the language. It is the same for all
+//! methods, so that a text without a constraint is not wrong for what comes after a whole answer.
+//!
+//! The acceptance of guesses by counts is compared with its upper bound. Two draws, one from the counts'
+//! distribution q and one from the model's p under its mask, can be made so that they agree with probability
+//! `sum of min(p, q)` = 1 - TV, and no more often: maximal coupling, which speculative sampling by rejection
+//! reaches. Guesses here share the noise of the draw instead (Gumbel coupling), which needs to know neither
+//! distribution when it verifies, and agree a little less often: at least (1 - TV) / (1 + TV).
 
-use super::{
-    coupling::{Coupled, Coupling},
-    judged::{Judged, Judging},
-    methods::{MethodError, Outcome},
+use std::ops::Range;
+
+use super::methods::{MethodError, Outcome};
+use crate::decode::{
+    DecodeError, Decoder, Finish, Sampler, StopStrings, likely, log_kept, log_sum, possible,
 };
-use crate::{
-    compile::CompiledGrammar,
-    decode::{DecodeError, Decoder, Finish, log_kept, log_sum, possible},
-    ids::TokenId,
-    model::{Model, Rows},
-    proposer::ForcedText,
-    session::{Constraint, Patience},
-    vocab::{TokenSet, Tokenizer, Vocabulary},
-};
+use crate::model::{Model, Rows};
+use crate::proposer::{CountProposer, ForcedText, Propose, Seen, Site};
+use crate::session::{Constraint, Patience};
+use crate::vocab::{TokenSet, Tokenizer, Vocabulary};
+use crate::{compile::CompiledGrammar, ids::TokenId};
 
 /// The measures of one text.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,5 +202,293 @@ impl Cuts {
             preferred_tokens: Some(tokens.len()),
             preferred_nll: Some(meter.nll(model, prompt, &tokens)?),
         })
+    }
+}
+
+/// Ways to find the part that counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Judging {
+    /// A text is cut before the first of these.
+    pub(super) stop: StopStrings,
+    /// Is only the longest beginning that is in the language judged?
+    pub(super) first_value: bool,
+}
+
+/// A text that was judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Judged {
+    /// The bytes that count.
+    pub(super) part: Range<usize>,
+    /// Are they in the language?
+    pub(super) well_formed: bool,
+    /// Was a stop string found?
+    pub(super) stopped: bool,
+}
+
+impl Judging {
+    /// Is a part of the text judged, not all of it?
+    pub(super) fn is_partial(&self) -> bool {
+        self.first_value || !self.stop.is_empty()
+    }
+
+    /// Judges a text by its grammar. With `first_value` by its longest beginning in the language, with or
+    /// without the white space in front: of numbers by `12` and not by `1`.
+    pub(super) fn judge(&self, text: &[u8], exact: &CompiledGrammar) -> Result<Judged, DecodeError> {
+        let cut = self.stop.find(text);
+        let (end, stopped) = (cut.unwrap_or(text.len()), cut.is_some());
+        let start = || exact.constraint().patient(Patience::whole());
+        if !self.first_value {
+            let mut whole = start();
+            let well_formed = whole.advance_bytes(&text[..end])? == end && whole.is_complete();
+            return Ok(Judged { part: 0..end, well_formed, stopped });
+        }
+        let blank = text[..end].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let mut found = longest(start(), &text[..end])?.map(|length| 0..length);
+        if blank > 0 && found.as_ref().is_none_or(|part| part.end <= blank) {
+            let behind = longest(start(), &text[blank..end])?.map(|length| blank..blank + length);
+            found = behind.filter(|part| !part.is_empty()).or(found);
+        }
+        let well_formed = found.is_some();
+        Ok(Judged { part: found.unwrap_or(blank..end), well_formed, stopped })
+    }
+}
+
+/// Returns the length of the longest prefix in the language.
+fn longest(mut constraint: Constraint, text: &[u8]) -> Result<Option<usize>, DecodeError> {
+    let mut found = constraint.is_complete().then_some(0);
+    for (at, byte) in text.iter().enumerate() {
+        if constraint.advance_bytes(&[*byte])? == 0 {
+            break;
+        }
+        if constraint.is_complete() {
+            found = Some(at + 1);
+        }
+    }
+    Ok(found)
+}
+
+/// The result for a text.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Coupling {
+    /// Number of tokens that were looked at.
+    pub(super) positions: usize,
+    /// Sum of 1 - TV over them.
+    pub(super) overlap: f64,
+    /// Number of guesses that were the token that came.
+    pub(super) guessed: usize,
+}
+
+/// Follows a text with the counts that drafted it.
+#[derive(Debug)]
+pub(super) struct Coupled {
+    counts: CountProposer,
+    sampler: Sampler,
+    /// Prompt and text so far.
+    tokens: Vec<TokenId>,
+    pub(super) found: Coupling,
+}
+
+impl Coupled {
+    /// Follows a text behind `prompt` that `sampler` drew. `counts` are those from before the text.
+    pub(super) fn new(counts: CountProposer, sampler: Sampler, prompt: &[TokenId]) -> Self {
+        Self { counts, sampler, tokens: prompt.to_vec(), found: Coupling::default() }
+    }
+
+    /// Compares at the place where `token` came from `row`, under `constraint`. One pass over the mask.
+    fn see(&mut self, row: &[f32], constraint: &mut Constraint, token: TokenId) -> Result<(), DecodeError> {
+        let temperature = self.sampler.sampling().temperature();
+        let mask = constraint.mask()?.clone();
+        let noise = |position, token| self.sampler.noise(position, token);
+        let mut site = Site::new(Some(constraint), &mut self.tokens, temperature, &noise);
+        let guess = self.counts.guess(&mut site);
+        let shares = tempered(self.counts.shares(&mut site), temperature);
+        let logit = |token: TokenId| row.get(token.index()).copied().unwrap_or(f32::NEG_INFINITY);
+        let logits: Vec<f32> = mask.iter().map(logit).collect();
+        let all = log_sum(logits.into_iter(), temperature);
+        let model = |token: TokenId| (f64::from(logit(token)) / temperature - all).exp();
+        self.found.positions += 1;
+        self.found.overlap += shares.iter().map(|&(token, share)| share.min(model(token))).sum::<f64>();
+        self.found.guessed += usize::from(guess.is_some_and(|guess| guess.token == token));
+        if self.counts.learns() {
+            let thought = self.counts.wants_likely().then(|| likely(row, &mask));
+            self.counts.observe(&mut site, Seen::new(token, thought.as_deref()));
+        }
+        drop(site);
+        self.tokens.push(token);
+        Ok(())
+    }
+}
+
+/// Applies a temperature to probabilities at temperature 1.
+fn tempered(mut shares: Vec<(TokenId, f64)>, temperature: f64) -> Vec<(TokenId, f64)> {
+    let largest = shares.iter().map(|(_, share)| *share).fold(0.0, f64::max);
+    shares.iter_mut().for_each(|(_, share)| *share = (*share / largest).powf(1.0 / temperature));
+    let sum: f64 = shares.iter().map(|(_, share)| *share).sum();
+    shares.iter_mut().for_each(|(_, share)| *share /= sum);
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
+
+    const OBJECT: &str = "root ::= \"{\" ws (\"a\" ws)* \"}\" ws\nws ::= [ \\n]*";
+
+    fn grammar(text: &str) -> CompiledGrammar {
+        let vocabulary = include_str!("../../tests/fixtures/byte_level.json");
+        let vocabulary = Vocabulary::from_tokenizer_json(vocabulary).unwrap();
+        let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
+        Compiler::new(vocabulary).compile(&grammar).unwrap()
+    }
+
+    fn judged(grammar: &CompiledGrammar, stop: &[&str], first_value: bool, text: &str) -> (String, bool) {
+        let judging = Judging { stop: StopStrings::new(stop.iter().copied()).unwrap(), first_value };
+        let Judged { part, well_formed, .. } = judging.judge(text.as_bytes(), grammar).unwrap();
+        (text[part].to_owned(), well_formed)
+    }
+
+    #[test]
+    fn the_longest_complete_beginning_is_judged() {
+        let object = grammar(OBJECT);
+        for (text, part, well_formed) in [
+            ("{a}", "{a}", true),
+            (" {a}", "{a}", true),
+            ("\n\t {a}Q: more", "{a}", true),
+            ("{a}\n\nQ: {b}", "{a}\n\n", true),
+            ("{a} {aa}", "{a} ", true),
+            ("{a", "{a", false),
+            (" {b}", "{b}", false),
+            ("", "", false),
+            ("so: {a}", "so: {a}", false),
+        ] {
+            assert_eq!(judged(&object, &[], true, text), (part.to_owned(), well_formed), "{text:?}");
+        }
+        // Of numbers the whole one, and white space where the language has it.
+        let number = grammar("root ::= [0-9]+");
+        assert_eq!(judged(&number, &[], true, " 123 and"), ("123".to_owned(), true));
+        let blank = grammar("root ::= \" \" [a-z]+");
+        assert_eq!(judged(&blank, &[], true, " word."), (" word".to_owned(), true));
+        let maybe = grammar("root ::= [a-z]*");
+        assert_eq!(judged(&maybe, &[], true, " word."), ("word".to_owned(), true));
+        assert_eq!(judged(&maybe, &[], true, " 7"), (String::new(), true));
+    }
+
+    #[test]
+    fn stop_strings_cut_the_judged_part() {
+        let object = grammar(OBJECT);
+        for (stop, text, part, well_formed) in [
+            (&["Q:"][..], "{a}\nQ: and", "{a}\n", true),
+            (&["Q:"], "{a", "{a", false),
+            (&["\n\n", "Q"], "{a}\n\nQ", "{a}", true),
+            (&["}"], "{a}", "{a", false),
+            (&[], "{a}x", "{a}x", false),
+        ] {
+            assert_eq!(judged(&object, stop, false, text), (part.to_owned(), well_formed), "{text:?}");
+        }
+        assert_eq!(judged(&object, &["x"], true, " {a} x"), ("{a} ".to_owned(), true));
+        // What is behind the stop string does not count, however good it is.
+        assert_eq!(judged(&object, &["Q"], true, "no Q{a}"), ("no ".to_owned(), false));
+    }
+
+    /// The judged part is in the language if any prefix is, by trying all of them.
+    #[test]
+    fn the_judged_part_is_that_of_trying_all_beginnings() {
+        let object = grammar(OBJECT);
+        let letters = ["{", "}", "a", " ", "\n", "Q"];
+        let mut texts = vec![String::new()];
+        for length in 0..5 {
+            let from = texts.iter().filter(|text| text.len() == length).cloned().collect::<Vec<_>>();
+            texts.extend(from.iter().flat_map(|text| letters.map(|letter| format!("{text}{letter}"))));
+        }
+        for text in &texts {
+            let inner = text.trim_start();
+            let is_in = |part: &str| judged(&object, &[], false, part).1;
+            let any = (0..=inner.len()).rev().find(|end| is_in(&inner[..*end]));
+            let found = judged(&object, &[], true, text);
+            assert_eq!(found.1, any.is_some(), "{text:?}");
+            assert_eq!(found.0, any.map_or(inner, |end| &inner[..end]), "{text:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod coupling_tests {
+    use super::*;
+    use crate::{
+        Compiler, Grammar, Limits, Syntax, Vocabulary,
+        decode::Sampling,
+        proposer::{Counting, Learning, Prior},
+    };
+
+    const LETTERS: [u32; 4] = [97, 98, 99, 100];
+
+    fn token(id: u32) -> TokenId {
+        TokenId::new(id)
+    }
+
+    /// Counts of letters that came so often before, at the only place there is.
+    fn counts(start: &Constraint, prior: Prior, came: [usize; 4]) -> CountProposer {
+        let counting = Counting { tokens_before: false, soft: false, coupled: true };
+        let mut counts = CountProposer::new(prior, Learning::Online).counting(counting);
+        for (letter, times) in LETTERS.into_iter().zip(came) {
+            for _ in 0..times {
+                let mut tokens = vec![token(120)];
+                let mut site = Site::new(Some(start), &mut tokens, 1.0, &|_, _| 0.0);
+                counts.observe(&mut site, Seen::new(token(letter), None));
+            }
+        }
+        let frozen = counts.prior().clone();
+        CountProposer::new(frozen, Learning::Fixed).counting(counting)
+    }
+
+    /// Tests one place with known distributions: the overlap is the sum of the lesser probabilities, draws
+    /// with the same noise agree between the lower bound and it, and draws with other noise less often.
+    #[test]
+    fn gumbel_coupling_is_close_to_maximal() {
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(token(256)).build().unwrap();
+        let grammar = Grammar::parse(Syntax::Gbnf, "root ::= [a-d]+ \"!\"", &Limits::default()).unwrap();
+        let compiled = Compiler::new(vocabulary).compile(&grammar).unwrap();
+        for (temperature, logits) in [(1.0, [0.0_f32, 1.0, -1.0, 0.5]), (0.5, [0.7, 0.0, 0.2, -2.0])] {
+            let start = compiled.constraint();
+            let counts = counts(&start, Prior::new(&compiled), [8, 4, 2, 2]);
+            let mut row = [20.0_f32; 257];
+            LETTERS.iter().zip(logits).for_each(|(id, logit)| row[token(*id).index()] = logit);
+            let shares = |weights: [f64; 4]| {
+                let powered = weights.map(|weight| weight.powf(1.0 / temperature));
+                powered.map(|weight| weight / powered.iter().sum::<f64>())
+            };
+            let p = shares(logits.map(|logit| f64::from(logit).exp()));
+            let q = shares([8.0, 4.0, 2.0, 2.0]);
+            let overlap: f64 = p.iter().zip(q).map(|(p, q)| p.min(q)).sum();
+            let (mut agreed, mut apart) = (0.0, 0.0);
+            let draws = 4000;
+            for seed in 0..draws {
+                let sampling = Sampling::with_temperature(temperature).unwrap();
+                let sampler = Sampler::new(sampling, seed);
+                let mut constraint = start.fork();
+                let drawn = |sampler: &Sampler| {
+                    let mask = start.clone().mask().unwrap().clone();
+                    sampler.draw(&row, &mask, 1).unwrap()
+                };
+                let mut see = |token| {
+                    let mut coupled = Coupled::new(counts.another(), sampler.clone(), &[TokenId::new(120)]);
+                    coupled.see(&row, &mut constraint, token).unwrap();
+                    assert_eq!(coupled.found.positions, 1);
+                    assert!((coupled.found.overlap - overlap).abs() < 1e-6, "{:?} {overlap}", coupled.found);
+                    f64::from(u32::try_from(coupled.found.guessed).unwrap()) / 4000.0
+                };
+                agreed += see(drawn(&sampler));
+                apart += see(drawn(&Sampler::new(sampling, seed + draws)));
+            }
+            let least = overlap / (2.0 - overlap);
+            assert!(agreed < overlap + 0.03 && agreed > least - 0.03, "{agreed} {overlap} {least}");
+            assert!(apart < agreed - 0.1, "{apart} {agreed}");
+        }
+    }
+
+    #[test]
+    fn tempering_no_counts_gives_no_distribution() {
+        assert!(tempered(Vec::new(), 1.0).is_empty());
     }
 }

@@ -5,12 +5,10 @@
 //! resumes where it was; tables and figures are made from rows alone.
 
 mod bench;
-mod coupling;
 mod definition;
 pub mod enumeration;
 mod error;
 mod header;
-mod judged;
 mod measures;
 pub mod methods;
 pub mod outputs;
@@ -21,7 +19,6 @@ mod row;
 mod run;
 pub mod statistics;
 pub mod summary;
-mod tokens;
 
 pub use definition::{
     AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExternalProgram, Functions, GrammarTexts, Prompt,

@@ -5,22 +5,14 @@
 
 use std::{collections::HashMap, fmt, path::PathBuf};
 
-use super::{
-    bench::{Bench, MethodGrammars},
-    error::ExperimentError,
-    methods::{ExternalEngine, MethodName, Peer, Programs},
-    passes,
-    plan::{Plan, PlanRound},
-    records::Records,
-    row::Row,
-    tokens::PromptWriter,
-};
-use crate::{
-    chat::ChatTemplate,
-    decode::{DecodeError, Decoder},
-    model::{KnownPrompts, Model},
-    vocab::{Tokenizer, Vocabulary},
-};
+use super::bench::{Bench, MethodGrammars, PromptWriter};
+use super::methods::{ExternalEngine, MethodName, Peer, Programs};
+use super::plan::{Plan, PlanRound};
+use super::{error::ExperimentError, passes, records::Records, row::Row};
+use crate::chat::ChatTemplate;
+use crate::decode::{DecodeError, Decoder};
+use crate::model::{KnownPrompts, Model};
+use crate::vocab::{Tokenizer, Vocabulary};
 
 /// A model with its vocabulary, tokenizer and priors.
 #[derive(Debug)]

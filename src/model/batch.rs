@@ -1,13 +1,12 @@
-//! The trait of a model that runs several sequences in one pass, and a plain implementation of it.
+//! Many sequences in one pass, each with a cache of its own; or one model with one cache, whose sequences
+//! take turns in it.
 //!
-//! Invariant: the logits of a sequence do not depend on the others that share its passes.
+//! Invariant: the logits of a sequence do not depend on the others that share its passes, as rows do not
+//! depend on how tokens are split into passes.
 
-use std::ops::Range;
+use std::{num::NonZeroUsize, ops::Range};
 
-use super::{
-    kv_copy::KvCopy,
-    model::{Logits, Model, Rows},
-};
+use super::model::{Logits, Model, Rows};
 use crate::ids::TokenId;
 
 /// The tokens of one sequence in a pass.
@@ -220,6 +219,119 @@ pub(super) fn named_twice(inputs: &[BatchInput<'_>]) -> Option<usize> {
     sequences.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
+/// Keys and values of some positions of a sequence, copied from a model's cache. Only a model of the same
+/// weights and the same format of its cache can take them back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvCopy {
+    positions: usize,
+    bytes: Vec<u8>,
+}
+
+impl KvCopy {
+    /// A copy of `positions` positions; `bytes` are in the model's own form.
+    #[must_use]
+    pub fn new(positions: usize, bytes: Vec<u8>) -> Self {
+        Self { positions, bytes }
+    }
+
+    /// Number of positions.
+    #[must_use]
+    pub fn positions(&self) -> usize {
+        self.positions
+    }
+
+    /// The copy, in the model's own form.
+    #[must_use]
+    pub fn content(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Memory in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// A [`BatchModel`] of any [`Model`], for models that have no batches of their own. A turn feeds again what
+/// the cache lost to another sequence, so passes are as long as texts.
+#[derive(Debug)]
+pub struct InTurns<'a, M> {
+    model: &'a mut M,
+    /// Tokens of each sequence.
+    sequences: Vec<Vec<TokenId>>,
+    /// Tokens that the cache holds.
+    held: Vec<TokenId>,
+}
+
+impl<'a, M: Model> InTurns<'a, M> {
+    /// Makes a batch of `sequences` empty sequences. What the model's cache held before is lost.
+    pub fn new(model: &'a mut M, sequences: NonZeroUsize) -> Self {
+        Self { model, sequences: vec![Vec::new(); sequences.get()], held: Vec::new() }
+    }
+
+    /// Runs one input, after feeding what the cache lacks of its sequence.
+    fn run(&mut self, input: &BatchInput<'_>) -> Result<Logits, OneByOneError<M::Error>> {
+        let Some(before) = self.sequences.get(input.sequence) else {
+            return Err(OneByOneError::NoSuchSequence(input.sequence));
+        };
+        let whole = [before, input.tokens].concat();
+        let common = self.held.iter().zip(before).take_while(|(one, other)| one == other).count();
+        self.held.truncate(common);
+        self.model.truncate(common).map_err(OneByOneError::Model)?;
+        if common < before.len() {
+            // The old tokens are a pass of their own, since rows are wanted of the new ones alone.
+            self.model.forward(&before[common..], super::Rows::Last).map_err(OneByOneError::Model)?;
+            self.held.clone_from(before);
+        }
+        let rows = self.model.forward(input.tokens, input.rows).map_err(OneByOneError::Model)?;
+        self.held = whole;
+        Ok(rows)
+    }
+}
+
+impl<M: Model> BatchModel for InTurns<'_, M> {
+    type Error = OneByOneError<M::Error>;
+
+    fn sequences(&self) -> usize {
+        self.sequences.len()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        self.sequences.get(sequence).map_or(0, Vec::len)
+    }
+
+    fn context(&self) -> usize {
+        self.model.context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.model.vocabulary_size()
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error> {
+        if let Some(sequence) = named_twice(inputs) {
+            return Err(OneByOneError::Twice(sequence));
+        }
+        let rows: Vec<Logits> = inputs.iter().map(|input| self.run(input)).collect::<Result<_, _>>()?;
+        for input in inputs {
+            if let Some(sequence) = self.sequences.get_mut(input.sequence) {
+                sequence.extend_from_slice(input.tokens);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
+        let tokens = self.sequences.get_mut(sequence).ok_or(OneByOneError::NoSuchSequence(sequence))?;
+        if position > tokens.len() {
+            return Err(OneByOneError::PastEnd { sequence, position });
+        }
+        tokens.truncate(position);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
@@ -251,5 +363,52 @@ mod tests {
         assert_eq!((batch.position(0), batch.position(1)), (1, 3));
         batch.truncate(1, 2).unwrap();
         assert_eq!(batch.position(1), 2);
+    }
+}
+
+#[cfg(test)]
+mod serial_batch_tests {
+    use super::*;
+    use crate::model::{OneByOne, Rows, ScriptedModel};
+
+    fn tokens(ids: &[u32]) -> Vec<TokenId> {
+        ids.iter().copied().map(TokenId::new).collect()
+    }
+
+    /// Random calls give the same rows and errors as a model for each sequence.
+    #[test]
+    fn sequences_that_share_one_model_are_independent() {
+        let model = ScriptedModel::new(30, 6, 7);
+        let mut apart = OneByOne::new(vec![model.clone(); 3]);
+        let mut one = model.clone();
+        one.forward(&tokens(&[9, 9]), Rows::Last).unwrap();
+        let mut turns = InTurns::new(&mut one, NonZeroUsize::new(3).unwrap());
+        one_by_one(&mut turns, &mut apart);
+    }
+
+    fn one_by_one(turns: &mut InTurns<'_, ScriptedModel>, apart: &mut OneByOne<ScriptedModel>) {
+        let (a, b, c) = (tokens(&[1, 2, 3]), tokens(&[1, 2]), tokens(&[99]));
+        let input = |sequence, tokens, rows| BatchInput { sequence, tokens, rows };
+        let calls = [
+            vec![input(0, &a, Rows::All), input(2, &b, Rows::Last)],
+            vec![input(2, &a, Rows::All), input(1, &b, Rows::All)],
+            vec![input(1, &a, Rows::Last), input(0, &c, Rows::Last)],
+            vec![input(1, &a, Rows::Last), input(1, &b, Rows::Last)],
+            vec![input(2, &a, Rows::Last)],
+            vec![input(5, &a, Rows::Last)],
+            vec![input(0, &b, Rows::All), input(1, &a, Rows::All)],
+        ];
+        for (number, call) in calls.into_iter().enumerate() {
+            assert_eq!(turns.forward(&call), apart.forward(&call), "{number}");
+            for sequence in 0..4 {
+                assert_eq!(turns.position(sequence), apart.position(sequence), "{number}");
+            }
+            if number == 4 {
+                assert_eq!((turns.truncate(0, 1), turns.truncate(9, 0)), (Ok(()), apart.truncate(9, 0)));
+                apart.truncate(0, 1).unwrap();
+                assert!(turns.truncate(0, 2).is_err());
+            }
+        }
+        assert_eq!((turns.sequences(), turns.context(), turns.vocabulary_size()), (3, 6, 30));
     }
 }

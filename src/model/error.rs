@@ -5,14 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{
-    candle::CardFault,
-    formats::{format, instructions::Instructions},
-};
-use crate::{
-    gguf::{GgufError, GgufErrorKind},
-    ids::TokenId,
-};
+use super::candle::CardFault;
+use super::formats::{self, Instructions};
+use crate::gguf::{GgufError, GgufErrorKind};
+use crate::ids::TokenId;
 
 /// Architectures that readers of `config.json` and of GGUF metadata know.
 const FOLDERS: &str = "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM";
@@ -189,7 +185,7 @@ impl std::fmt::Display for ModelErrorKind {
                 write!(f, "tensor {tensor} has shape {found:?}, but the configuration asks for {expected:?}")
             }
             Self::NumberFormat { tensor, format } => {
-                write!(f, "tensor {tensor} is stored as {format}; supported are {}", format::NAMES)
+                write!(f, "tensor {tensor} is stored as {format}; supported are {}", formats::NAMES)
             }
             Self::Context { asked, supported } => {
                 write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")

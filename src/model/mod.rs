@@ -15,21 +15,13 @@ mod formats;
 pub mod hub;
 #[cfg(feature = "experiments")]
 mod known_prompts;
-mod kv_copy;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
-#[cfg(feature = "candle")]
-mod options;
 pub mod passes;
-mod pending_logits;
 mod scripted;
-mod serial_batch;
 
-pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
+pub use batch::{BatchInput, BatchModel, InTurns, KvCopy, OneByOne, OneByOneError};
 #[cfg(feature = "experiments")]
 pub(crate) use known_prompts::KnownPrompts;
-pub use kv_copy::KvCopy;
-pub use model::{Batch, Kept, Logits, Model, Rows};
-pub use pending_logits::{GumbelDraw, KeptRows, RowAnswer, RowChoice};
+pub use model::{Batch, GumbelDraw, Kept, KeptRows, Logits, Model, RowAnswer, RowChoice, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};
-pub use serial_batch::InTurns;

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{
-    calibration::GuessKind,
-    counts::{Counts, Mixture},
-    keys::ContextKeys,
-    prior::{Prior, weights},
-    propose::{Guess, Propose, Seen},
-    site::Site,
-};
+use super::calibration::GuessKind;
+use super::counts::{ContextKeys, Counts, Mixture};
+use super::prior::{Prior, weights};
+use super::propose::{Guess, Propose, Seen, Site};
 use crate::ids::TokenId;
 
 /// Does a proposer learn while it is used?

@@ -2,11 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use super::{
-    planner::{Allocation, DraftBudget, DraftPlanner, Offered, Pass, PassCost},
-    propose::{Guess, Propose, Seen},
-    site::Site,
-};
+use super::planner::{Allocation, DraftBudget, DraftPlanner, Offered, Pass, PassCost};
+use super::propose::{Guess, Propose, Seen, Site};
 use crate::ids::TokenId;
 
 /// The length of drafts.

@@ -16,31 +16,20 @@ mod counts;
 mod draft;
 #[cfg(feature = "tokenizers")]
 mod forced;
-mod keys;
-mod lookup;
-mod median;
 mod planner;
 mod prior;
 mod propose;
-mod rate;
-mod site;
-#[cfg(feature = "tokenizers")]
-mod template;
 
-pub(crate) use calibration::{EXPECTED, kind_of_margin};
-pub use combined::BestOf;
+pub(crate) use calibration::{EXPECTED, Rate, kind_of_margin};
 #[cfg(feature = "tokenizers")]
 pub use combined::DraftRecipe;
+pub use combined::{BestOf, Lookup};
 pub use count::{CountProposer, Counting, Learning};
 pub(crate) use draft::Proposal;
 pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
 #[cfg(feature = "tokenizers")]
 pub use forced::ForcedText;
-pub use lookup::Lookup;
-pub(crate) use median::Median;
-pub(crate) use planner::{Allocation, DraftBudget, Offered, Speedup};
+pub(crate) use planner::{Allocation, DraftBudget, Median, Offered, Speedup};
 pub use planner::{Pass, PassCost};
 pub use prior::{Prior, PriorError, PriorErrorKind, PriorSummary};
-pub use propose::{Guess, Propose, Seen};
-pub(crate) use rate::Rate;
-pub use site::{Draw, Drawn, Noise, Site};
+pub use propose::{Draw, Drawn, Guess, Noise, Propose, Seen, Site};

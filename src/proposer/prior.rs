@@ -1,13 +1,10 @@
 //! Priors: counts learnt before a text begins, for one grammar and vocabulary, kept in files.
 
-use super::{calibration::Calibration, counts::Counts, keys::ContextKeys, propose::Seen};
-use crate::{
-    compile::CompiledGrammar,
-    ids::{TokenId, as_index, saturating_u32},
-    lower::Terminals,
-    store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal},
-    subterminal::Lookahead,
-};
+use super::counts::{ContextKeys, Counts};
+use super::{calibration::Calibration, propose::Seen};
+use crate::ids::{TokenId, as_index, saturating_u32};
+use crate::store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal};
+use crate::{compile::CompiledGrammar, lower::Terminals, subterminal::Lookahead};
 
 /// Counts of tokens by context for one grammar and one vocabulary, and how well guesses made of them did.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,23 +6,14 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{
-    super::{
-        error::DecodeError,
-        options::{DecodeOptions, Masking},
-        stats::{DecodeStats, timed},
-    },
-    bias::LogitBias,
-    penalties::Penalties,
-    sampler::{KeptDrawError, Sampler},
-};
-use crate::{
-    ids::TokenId,
-    model::{Kept, RowAnswer, RowChoice},
-    proposer::Drawn,
-    session::Constraint,
-    vocab::{TokenSet, Vocabulary},
-};
+use super::penalties::{LogitBias, Penalties};
+use super::sampler::{KeptDrawError, Sampler};
+use crate::decode::error::DecodeError;
+use crate::decode::options::{DecodeOptions, Masking};
+use crate::decode::stats::{DecodeStats, timed};
+use crate::model::{Kept, RowAnswer, RowChoice};
+use crate::vocab::{TokenSet, Vocabulary};
+use crate::{ids::TokenId, proposer::Drawn, session::Constraint};
 
 /// The settings that all choices of a run share.
 #[derive(Clone)]

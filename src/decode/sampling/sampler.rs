@@ -6,16 +6,11 @@
 
 use std::fmt;
 
-use super::{
-    gumbel_argmax::{self, Candidate, GumbelArgmax, for_each_logit},
-    noise::{self, PositionNoise},
-    settings::Sampling,
-};
-use crate::{
-    ids::{TokenId, as_u64},
-    model::{GumbelDraw, KeptRows, RowChoice},
-    vocab::TokenSet,
-};
+use super::Sampling;
+use super::noise::{self, Candidate, GumbelArgmax, PositionNoise, for_each_logit};
+use crate::ids::{TokenId, as_u64};
+use crate::model::{GumbelDraw, KeptRows, RowChoice};
+use crate::vocab::TokenSet;
 
 /// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
 ///
@@ -237,13 +232,13 @@ fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candid
 /// Refuses NaN and plus infinity.
 fn check(row: &[f32]) -> Result<(), DrawError> {
     // Entries past the last id belong to no token.
-    let token = gumbel_argmax::first_not_finite(row).and_then(TokenId::from_index);
+    let token = noise::first_not_finite(row).and_then(TokenId::from_index);
     token.map_or(Ok(()), |token| Err(DrawError::NotFinite(token)))
 }
 
 /// Returns the allowed token with the largest logit; ties by lower id.
 fn likeliest(row: &[f32], allowed: &TokenSet) -> Result<TokenId, DrawError> {
-    match gumbel_argmax::likeliest(row, allowed) {
+    match noise::likeliest(row, allowed) {
         None => Err(DrawError::NoneAllowed),
         Some((_, f32::NEG_INFINITY)) => Err(DrawError::Impossible),
         Some((token, _)) => Ok(token),

@@ -6,19 +6,20 @@
 //! sampled token. A guess costs a pass of the draft model over what it has not read, and none where only a
 //! single token may follow.
 //!
+//! The two models must have the same tokens, as guesses are ids, and their tokenizers must split texts alike:
+//! otherwise a draft model expects other tokens. Both are checked.
+//!
 //! Invariant: the draft model's cache is a prefix of the text and its draft. Refused tokens are cut off
 //! before the next pass, so a guess is that of a draft model which has read nothing else.
 
 use std::fmt;
 
-use super::same_tokens::{DraftModelError, DraftModelErrorKind, same_tokens};
-use crate::{
-    clock::Instant,
-    ids::TokenId,
-    model::{Logits, Model, Rows},
-    proposer::{Drawn, EXPECTED, Guess, Median, Propose, Rate, Seen, Site, kind_of_margin},
-    vocab::{TokenSet, Vocabulary},
-};
+use crate::model::{Logits, Model, Rows};
+use crate::proposer::{Drawn, EXPECTED, Guess, Median, Propose, Rate, Seen, Site, kind_of_margin};
+#[cfg(feature = "tokenizers")]
+use crate::vocab::Tokenizer;
+use crate::vocab::{TokenSet, Vocabulary};
+use crate::{clock::Instant, ids::TokenId};
 
 /// Is the draft model kept to the grammar?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -262,6 +263,166 @@ impl<M: Model> fmt::Debug for DraftModel<M> {
     }
 }
 
+/// Kinds of [`DraftModelError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DraftModelErrorKind {
+    /// A token is another text in the two vocabularies, or is in one of them only. Special tokens, by their
+    /// names, may be in one only, as those for padding and chats are.
+    OtherToken {
+        /// The first such token.
+        token: TokenId,
+        /// Its text or name for the draft model, if it has one.
+        draft: Option<String>,
+        /// Its text or name for the model, if it has one.
+        model: Option<String>,
+    },
+    /// The draft model has no logits for some tokens.
+    RowsTooShort {
+        /// One more than the vocabulary's highest id.
+        vocabulary: usize,
+        /// Length of the draft model's rows of logits.
+        rows: usize,
+    },
+    /// The tokens are the same, but texts are split differently.
+    OtherSplit {
+        /// Number of tokens of a certain text before the two differ.
+        after: usize,
+    },
+}
+
+/// A draft model whose tokens differ from those of its target model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftModelError {
+    kind: DraftModelErrorKind,
+}
+
+impl DraftModelError {
+    /// The kind of the difference.
+    #[must_use]
+    pub fn kind(&self) -> &DraftModelErrorKind {
+        &self.kind
+    }
+
+    /// Advice.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "a draft model needs the tokenizer of the model: take a smaller model of the same family"
+    }
+}
+
+impl From<DraftModelErrorKind> for DraftModelError {
+    fn from(kind: DraftModelErrorKind) -> Self {
+        Self { kind }
+    }
+}
+
+impl fmt::Display for DraftModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named =
+            |name: &Option<String>| name.as_ref().map_or("nothing".to_owned(), |name| format!("{name:?}"));
+        match &self.kind {
+            DraftModelErrorKind::OtherToken { token, draft, model } => write!(
+                f,
+                "the draft model has another vocabulary: token {token} is {} in it, and {} in the model's",
+                named(draft),
+                named(model)
+            ),
+            DraftModelErrorKind::RowsTooShort { vocabulary, rows } => write!(
+                f,
+                "the draft model has logits for {rows} tokens only, and the vocabulary has {vocabulary}"
+            ),
+            DraftModelErrorKind::OtherSplit { after } => write!(
+                f,
+                "the draft model has another tokenizer: with the same tokens it splits a text otherwise, \
+                 from token {after} on"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DraftModelError {}
+
+/// The spelling of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TokenSpelling<'a> {
+    Text(&'a [u8]),
+    Special(&'a str),
+    None,
+}
+
+impl<'a> TokenSpelling<'a> {
+    fn of(vocabulary: &'a Vocabulary, token: TokenId) -> Self {
+        let special = || vocabulary.name(token).map_or(Self::None, Self::Special);
+        vocabulary.bytes(token).map_or_else(special, Self::Text)
+    }
+
+    /// Is it the same in both, or special in only one of them?
+    fn agrees(self, other: Self) -> bool {
+        self == other
+            || matches!((self, other), (Self::None, Self::Special(_)) | (Self::Special(_), Self::None))
+    }
+
+    fn shown(self) -> Option<String> {
+        match self {
+            Self::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Self::Special(name) => Some(name.to_owned()),
+            Self::None => None,
+        }
+    }
+}
+
+/// Checks that all tokens are the same. One pass over both.
+///
+/// # Errors
+/// [`DraftModelErrorKind::OtherToken`] with the first differing token.
+fn same_tokens(draft: &Vocabulary, model: &Vocabulary) -> Result<(), DraftModelError> {
+    if draft.fingerprint() == model.fingerprint() {
+        return Ok(());
+    }
+    for token in (0..draft.size().max(model.size())).filter_map(TokenId::from_index) {
+        let (draft, model) = (TokenSpelling::of(draft, token), TokenSpelling::of(model, token));
+        if !draft.agrees(model) {
+            let (draft, model) = (draft.shown(), model.shown());
+            return Err(DraftModelErrorKind::OtherToken { token, draft, model }.into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "tokenizers")]
+impl<M: Model> DraftModel<M> {
+    /// Checks that the tokenizer of the draft model splits texts as the model's does. With the feature
+    /// `tokenizers`.
+    ///
+    /// # Errors
+    /// If it does not: such a draft model has learnt to expect other tokens.
+    pub fn splitting(self, own: &Tokenizer, target: &Tokenizer) -> Result<Self, DraftModelError> {
+        same_split(own, target)?;
+        Ok(self)
+    }
+}
+
+/// Checks that a text of words, numbers and signs is split alike: equal tokens do not suffice, since merges
+/// can differ.
+///
+/// # Errors
+/// [`DraftModelErrorKind::OtherSplit`] if it is not.
+#[cfg(feature = "tokenizers")]
+fn same_split(draft: &Tokenizer, model: &Tokenizer) -> Result<(), DraftModelError> {
+    const PROBE: &str = "The answer is 1234.5, isn't it?\n\n{\"name\": \"Zo\u{eb}  O'Neill\", \
+        \"ids\": [0, -17, 2e10]}\n\tfor (int i = 0; i < n; ++i) { sum += a[i]; }  \
+        <item>\u{dc}berm\u{e4}\u{df}ig</item> \u{6771}\u{4eac}";
+    let split = |tokenizer: &Tokenizer| tokenizer.encode(PROBE, false).ok();
+    let (draft, model) = (split(draft), split(model));
+    if draft == model {
+        return Ok(());
+    }
+    let (draft, model) = (draft.unwrap_or_default(), model.unwrap_or_default());
+    let after = draft.iter().zip(&model).take_while(|(one, other)| one == other).count();
+    Err(DraftModelErrorKind::OtherSplit { after }.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,5 +452,74 @@ mod tests {
         assert_eq!(guesses(Some(1e-12), 65), 1);
         assert_eq!(guesses(Some(1e9), 10), 10);
         assert_eq!(guesses(None, 10), 10);
+    }
+}
+
+#[cfg(test)]
+mod same_tokens_tests {
+    use super::*;
+    use crate::vocab::VocabularyBuilder;
+
+    fn builder() -> VocabularyBuilder {
+        let texts = ["a", "b", "ab"].into_iter().zip(0..);
+        let builder =
+            texts.fold(Vocabulary::builder(), |builder, (text, id)| builder.token(TokenId::new(id), text));
+        builder.special(TokenId::new(4), "<end>").end_of_text(TokenId::new(4))
+    }
+
+    /// Returns the difference, with the vocabularies in either order.
+    fn difference(other: VocabularyBuilder) -> Option<u32> {
+        let (one, other) = (builder().build().unwrap(), other.build().unwrap());
+        let token = |result: Result<(), DraftModelError>| {
+            result.err().map(|error| match error.kind() {
+                DraftModelErrorKind::OtherToken { token, .. } => token.raw(),
+                other => panic!("{other:?}"),
+            })
+        };
+        let (there, back) = (token(same_tokens(&one, &other)), token(same_tokens(&other, &one)));
+        assert_eq!(there, back);
+        there
+    }
+
+    #[test]
+    fn texts_must_be_the_same_and_special_tokens_may_be_missing() {
+        let id = TokenId::new;
+        assert_eq!(difference(builder()), None);
+        assert_eq!(difference(builder().special(id(9), "<pad>").special(id(3), "<hole>")), None);
+        // Another token ends the text: that is the business of the grammar, and of the model.
+        assert_eq!(difference(builder().end_of_text(id(7))), None);
+        assert_eq!(difference(builder().token(id(3), "c")), Some(3));
+        assert_eq!(difference(builder().token(id(9), "a")), Some(9));
+        let other = Vocabulary::builder().token(id(0), "a").token(id(1), "B").token(id(2), "ab");
+        assert_eq!(difference(other.special(id(4), "<end>").end_of_text(id(4))), Some(1));
+        let other = Vocabulary::builder().token(id(0), "a").token(id(1), "b").token(id(2), "ab");
+        assert_eq!(difference(other.special(id(4), "<stop>").end_of_text(id(4))), Some(4));
+    }
+
+    #[test]
+    fn an_error_names_the_token_that_differs() {
+        let one = builder().build().unwrap();
+        let other = builder().token(TokenId::new(3), "c").build().unwrap();
+        let told = same_tokens(&one, &other).unwrap_err();
+        assert!(told.to_string().contains("token 3 is nothing in it, and \"c\" in the model's"), "{told}");
+        assert!(told.hint().contains("same family"));
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "tokenizers")]
+mod same_split_tests {
+    use super::*;
+
+    #[test]
+    fn a_tokenizer_that_splits_otherwise_is_refused() {
+        const JSON: &str = include_str!("../../../tests/fixtures/byte_level.json");
+        let own = Tokenizer::from_tokenizer_json(JSON).unwrap();
+        assert_eq!(same_split(&own, &own), Ok(()));
+        let mut json: serde_json::Value = serde_json::from_str(JSON).unwrap();
+        json["model"]["merges"] = serde_json::json!([]);
+        let other = Tokenizer::from_tokenizer_json(&json.to_string()).unwrap();
+        let told = same_split(&other, &own).unwrap_err();
+        assert!(matches!(told.kind(), DraftModelErrorKind::OtherSplit { .. }), "{told}");
     }
 }

@@ -1,5 +1,6 @@
 //! Speculative verification of one run, apart from the model: prepares passes over drafts, and takes their
-//! rows one by one for as long as the token drawn is the one drafted.
+//! rows one by one for as long as the token drawn is the one drafted. Here the run meets its drafter, which
+//! sees places of the text and the noise of its draws.
 //!
 //! A run goes through four phases, each a type whose methods consume it, so that calls in a wrong order do
 //! not compile:
@@ -16,22 +17,10 @@
 
 use std::time::Duration;
 
-use super::{
-    super::{
-        error::DecodeError,
-        row::PassRows,
-        run::{Step, TextRun},
-        stats::timed,
-    },
-    draft_site::{ask, observed},
-};
-use crate::{
-    clock::Instant,
-    ids::TokenId,
-    model::Rows as Wanted,
-    proposer::{Draft, DraftBudget, Drafter, Offered, Pass, Proposal, Site},
-    vocab::TokenSet,
-};
+use crate::decode::run::{PassRow, PassRows, Step, TextRun};
+use crate::decode::{error::DecodeError, sampling::logprobs::likely_of, stats::timed};
+use crate::proposer::{Draft, DraftBudget, Drafter, Offered, Pass, Proposal, Seen, Site};
+use crate::{clock::Instant, ids::TokenId, model::Rows as Wanted, session::Constraint, vocab::TokenSet};
 
 /// Phase between two passes: holds the last one, which is still to be accounted for.
 pub(in crate::decode) struct Between {
@@ -400,6 +389,68 @@ impl std::fmt::Debug for Phase {
             .field("accepted", &account.accepted)
             .finish_non_exhaustive()
     }
+}
+
+/// Calls `propose` with the run's present place and the number of tokens that a draft may have there. Drafts
+/// end at the run's limit of tokens, and at `context`, the number of tokens that the model can hold.
+/// `sequence` is scratch.
+pub(super) fn ask<T>(
+    run: &TextRun,
+    context: usize,
+    sequence: &mut Vec<TokenId>,
+    propose: impl FnOnce(&mut Site<'_>, usize) -> T,
+) -> T {
+    let length = run.sequence().len();
+    // The row behind the last token of a draft gives one more.
+    let room = (context - length.min(context)).min(run.room().saturating_sub(1));
+    sequence.clear();
+    sequence.extend_from_slice(run.sequence());
+    let noise = |position, token| run.chooser().sampler().noise(position, token);
+    let draw =
+        |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
+    let temperature = run.chooser().sampler().sampling().temperature();
+    let site = Site::new(run.constraint(), sequence, temperature, &noise);
+    let mut site = site.ahead(run.is_ahead()).drawing(&draw);
+    propose(&mut site, room)
+}
+
+/// Takes the next token and shows it to the proposer.
+pub(super) fn observed(
+    drafter: &mut Drafter,
+    run: &mut TextRun,
+    row: PassRow<'_>,
+    sequence: &mut Vec<TokenId>,
+) -> Result<Option<Step>, DecodeError> {
+    let before = run.constraint().map(Constraint::fork);
+    let length = run.sequence().len();
+    // Where there is no mask to be had, the run may need none: only the proposer goes without.
+    let (row, likely) = match row.listed() {
+        _ if !drafter.wants_likely() => (row, None),
+        Some(near) => (row, Some(likely_of(near))),
+        None => {
+            let row = row.bring(run)?;
+            let likely = match &row {
+                PassRow::Here(row) => run.likely(row).ok(),
+                PassRow::There(_) => None,
+            };
+            (row, likely)
+        }
+    };
+    let step = row.take(run)?;
+    let mut time = Duration::ZERO;
+    timed(&mut time, || {
+        sequence.clear();
+        sequence.extend_from_slice(&run.sequence()[..length]);
+        let noise = |position, token| run.chooser().sampler().noise(position, token);
+        let temperature = run.chooser().sampler().sampling().temperature();
+        let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
+        let ended = || run.end_of_text();
+        if let Some(token) = step.map(|step| step.token).or_else(ended) {
+            drafter.observe(&mut site, Seen::new(token, likely.as_deref()));
+        }
+    });
+    run.stats_mut().draft_time += time;
+    Ok(step)
 }
 
 #[cfg(test)]

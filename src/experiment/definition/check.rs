@@ -2,24 +2,15 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{
-    DEFAULT_MODEL, Definition,
-    parts::{DraftSource, ExternalProgram},
-    prompt::WarmUpPrompts,
-    raw::{RawDefinition, RawDraft, RawProgram, RawQuick},
-    shipped::ShippedGrammars,
-    source::DefinitionSource,
-    tasks::{WarmUpSource, short_name, tasks},
-};
-use crate::{
-    decode::{Sampling, StopStrings},
-    experiment::{
-        error::ExperimentError,
-        methods::{MethodName, Refinement},
-        row::K,
-    },
-    proposer::DraftLength,
-};
+use super::parts::{DraftSource, ExternalProgram, WarmUpPrompts};
+use super::raw::{RawDefinition, RawDraft, RawProgram, RawQuick};
+use super::source::{DefinitionSource, ShippedGrammars};
+use super::tasks::{WarmUpSource, short_name, tasks};
+use super::{DEFAULT_MODEL, Definition};
+use crate::decode::{Sampling, StopStrings};
+use crate::experiment::methods::{MethodName, Refinement};
+use crate::experiment::{error::ExperimentError, row::K};
+use crate::proposer::DraftLength;
 
 /// Default number of tokens of a text: the paper's.
 const MAX_TOKENS: usize = 128;

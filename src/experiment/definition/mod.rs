@@ -3,29 +3,20 @@
 //! Invariant: a [`Definition`] can be run: every number is in its range, no setting is without effect, and
 //! the files that it names were read.
 
-mod called;
 mod check;
-mod notation;
-mod one_or_more;
 mod parts;
-mod prompt;
 mod raw;
-mod shipped;
 mod source;
 mod tasks;
 
 use std::path::Path;
 
+pub use parts::{AnswerPlace, DraftSource, ExternalProgram, Functions, Prompt, Task, Turns, WarmUpPrompts};
 use serde_json::{Value, json};
+pub(super) use source::notation;
+pub use source::{GrammarTexts, ShippedGrammars};
 
-pub(super) use self::notation::notation;
 use self::raw::RawDefinition;
-pub use self::{
-    called::Functions,
-    parts::{DraftSource, ExternalProgram, Task, Turns},
-    prompt::{AnswerPlace, Prompt, WarmUpPrompts},
-    shipped::{GrammarTexts, ShippedGrammars},
-};
 use super::{error::ExperimentError, methods::MethodName, row::K};
 use crate::grammar::Syntax;
 

@@ -2,15 +2,9 @@
 
 use std::path::Path;
 
-use super::{
-    called::Functions,
-    notation::of_ending,
-    parts::Task,
-    prompt::{AnswerPlace, Prompt, WarmUpPrompts, set_apart},
-    raw::{RawPromptFile, RawPrompts, RawSyntax, RawTask, RawWarmUps},
-    shipped,
-    source::DefinitionSource,
-};
+use super::parts::{AnswerPlace, Functions, Prompt, Task, WarmUpPrompts, set_apart};
+use super::raw::{RawPromptFile, RawPrompts, RawSyntax, RawTask, RawWarmUps};
+use super::source::{self, DefinitionSource, of_ending};
 use crate::{experiment::error::ExperimentError, grammar::Syntax};
 
 /// Number and prompts of warm-ups, as far as a definition has them.
@@ -152,7 +146,7 @@ fn grammar_of(
         (None, None) => {
             let unknown = || source.wrong(format!("there is no grammar {name:?}"));
             let text = source.shipped.text(name);
-            let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, name)))?;
+            let text = text.ok_or_else(|| unknown().with_hint(source::advice(source.shipped, name)))?;
             Ok((Syntax::Gbnf, text.to_owned(), None))
         }
         (None, Some(_)) => {

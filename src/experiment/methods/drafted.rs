@@ -1,14 +1,15 @@
-//! The decoder's own methods: masks of every kind, and drafts.
+//! The library's own decoders as methods: masks of every kind, and drafts; masks over canonical tokenisations
+//! only; and the model conditioned on the language, by particles that share passes.
+
+use std::num::{NonZeroU8, NonZeroUsize};
 
 use super::{Method, MethodError, Outcome, Refinement, Refinements, Stage, decoded};
-use crate::{
-    compile::CompiledGrammar,
-    decode::{DecodeError, Masking},
-    ids::TokenId,
-    model::Model,
-    proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, Learning, Prior, Propose},
-    vocab::Tokenizer,
+use crate::decode::{
+    CanonicalDecoder, ConditionalDecoder, ConditionalText, DecodeError, DecodeOptions, Masking, StopStrings,
 };
+use crate::model::{BatchModel, InTurns, Model};
+use crate::proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, Learning, Prior, Propose};
+use crate::{compile::CompiledGrammar, ids::TokenId, session::Constraint, vocab::Tokenizer};
 
 /// A decoder's own run, with or without drafts.
 #[derive(Debug)]
@@ -85,4 +86,54 @@ impl<M: Model> Method<M> for Drafted {
         self.drafter = stage.decoder.set_drafter(None);
         Ok(outcome?)
     }
+}
+
+/// Masks of canonical tokenisations.
+#[derive(Debug)]
+pub(super) struct Canonical;
+
+impl<M: Model> Method<M> for Canonical {
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
+            return Ok(decoded(stage.decoder, prompt)?);
+        };
+        // Which tokens it takes back is not known before its end: it does not stop at strings.
+        let options = DecodeOptions { stop: StopStrings::default(), ..stage.decoder.options_mut().clone() };
+        let model = stage.decoder.model_mut();
+        let mut decoder = CanonicalDecoder::new(model, stage.tokenizer, &constraint, &options)?;
+        let text = decoder.write(prompt, &|| true)?;
+        Ok(Outcome { redraws: Some(text.redraws), ..Outcome::new(text.generation, text.first) })
+    }
+}
+
+/// Sequential importance resampling.
+#[derive(Debug)]
+pub(super) struct Conditional {
+    pub(super) particles: NonZeroU8,
+}
+
+impl<M: Model> Method<M> for Conditional {
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
+            return Ok(decoded(stage.decoder, prompt)?);
+        };
+        // Weights are of whole texts: there is no stopping at strings.
+        let options = DecodeOptions { stop: StopStrings::default(), ..stage.decoder.options_mut().clone() };
+        let model = stage.decoder.model_mut();
+        let particles = NonZeroUsize::from(self.particles);
+        let text = match model.as_batch(particles).map_err(crate::decode::DecodeError::model)? {
+            Some(batch) => draw(batch, &constraint, &options, prompt)?,
+            None => draw(InTurns::new(model, particles), &constraint, &options, prompt)?,
+        };
+        Ok(Outcome::new(text.generation, text.first))
+    }
+}
+
+fn draw<B: BatchModel>(
+    batch: B,
+    constraint: &Constraint,
+    options: &DecodeOptions,
+    prompt: &[TokenId],
+) -> Result<ConditionalText, MethodError> {
+    Ok(ConditionalDecoder::new(batch, constraint, options)?.draw(prompt, &|| true)?)
 }

@@ -5,47 +5,32 @@
 //! another distribution are the exception: templates, and particles but for the first one. Engines that run
 //! the model themselves draw with it too, from rows whose last bits differ.
 
-mod canonical;
-mod conditional;
 mod drafted;
 mod external_engine;
 mod name;
-mod online;
-mod peer;
 mod program;
 mod rejection;
 mod templates;
 
-use std::{
-    fmt,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{fmt, path::Path};
 
-pub(super) use self::external_engine::ByExternalEngine;
-pub use self::external_engine::{ExternalEngine, ExternalJob, ExternalWay, ExternalWriter};
-pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
-pub(super) use self::peer::ByPeer;
-pub use self::peer::{Peer, PeerGrammar, PeerText};
-pub use self::program::Programs;
-use self::{
-    canonical::Canonical, conditional::Conditional, drafted::Drafted, online::Online, rejection::Rejection,
-    templates::Templates,
+pub(super) use external_engine::{ByExternalEngine, ByPeer};
+pub use external_engine::{
+    ExternalEngine, ExternalJob, ExternalWay, ExternalWriter, Peer, PeerGrammar, PeerText,
 };
+pub use name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
+pub use program::Programs;
+
+use self::drafted::{Canonical, Conditional, Drafted};
+use self::rejection::{Online, Rejection};
+use self::templates::Templates;
 pub use super::error::PeerError;
 use super::{definition::Variant, error::ExperimentError, row::K};
-use crate::{
-    compile::CompiledGrammar,
-    decode::{
-        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking,
-        single::{self, Choose},
-    },
-    ids::TokenId,
-    lower::Terminals,
-    model::Model,
-    proposer::{CountProposer, DraftLength, Prior, Propose},
-    vocab::Tokenizer,
-};
+use crate::decode::single::{self, Choose};
+use crate::decode::{DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking};
+use crate::proposer::{CountProposer, DraftLength, Prior, Propose};
+use crate::{compile::CompiledGrammar, ids::TokenId, lower::Terminals, model::Model, vocab::Tokenizer};
 
 /// The inputs of a method: a decoder whose sampling and limits are set, and a grammar.
 pub struct Stage<'a, M: Model> {
@@ -264,11 +249,15 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
 
 #[cfg(test)]
 mod external_engine_tests;
+
 #[cfg(test)]
 mod inversion_tests;
+
 #[cfg(test)]
 mod peer_tests;
+
 #[cfg(test)]
 mod program_tests;
+
 #[cfg(test)]
 mod tests;

@@ -4,22 +4,17 @@
 //! written, and each further one asks for a text; it answers each line by one. docs/speculation-reference.md
 //! has their keys.
 
-use std::{
-    io::{self, BufRead, BufReader, Write},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::Duration,
-};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{ExternalWriter, PeerError};
-use crate::{
-    decode::{DecodeOptions, DecodeStats, Finish, Generation},
-    experiment::{End, ExperimentError, ExternalProgram, Task, definition::notation},
-    ids::TokenId,
-    vocab::Vocabulary,
-};
+use crate::decode::{DecodeOptions, DecodeStats, Finish, Generation};
+use crate::experiment::{End, ExperimentError, ExternalProgram, Task, definition::notation};
+use crate::{ids::TokenId, vocab::Vocabulary};
 
 /// The folder of a definition's programs, and what they are given.
 #[derive(Debug, Clone)]

@@ -1,12 +1,9 @@
 //! Tables and figures about drafts: acceptance by the size of the prior and beside maximal coupling, and the
 //! cost of longer passes.
 
-use super::{
-    super::{passes::PassCurve, statistics::Estimate, summary::Line},
-    figures::{Figure, Marks, Panel, Series},
-    table::{Cell, Table},
-    tables::group::{LineGroup, PACE, best, heads, pace, same_method, setting, table, text},
-};
+use super::figures::{Figure, Marks, Panel, Series};
+use super::table::{Cell, LineGroup, PACE, Table, best, heads, pace, same_method, setting, table, text};
+use crate::experiment::{passes::PassCurve, statistics::Estimate, summary::Line};
 
 /// Groups lines that differ only in the number of warm-ups, fewest first, for each grammar and method that
 /// has several; at the largest k, and of several lengths and thresholds the fastest.

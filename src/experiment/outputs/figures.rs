@@ -1,18 +1,10 @@
 //! The figures: throughput by s and by k, and throughput and acceptance by grammar and method.
 
-use super::{
-    drafting,
-    tables::{
-        group::{LineGroup, best, groups, sweeps},
-        speed::{COMPARED, compared},
-        texts,
-    },
-};
-use crate::experiment::{
-    row::{K, UNCONSTRAINED},
-    statistics::Estimate,
-    summary::Line,
-};
+use super::speed::{COMPARED, compared};
+use super::table::{LineGroup, best, groups, sweeps};
+use super::{drafting, texts};
+use crate::experiment::row::{K, UNCONSTRAINED};
+use crate::experiment::{statistics::Estimate, summary::Line};
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,33 +5,25 @@
 
 mod distortion;
 mod drafting;
-mod end_to_end;
 mod figures;
 mod paper;
+mod speed;
 mod svg;
 mod table;
-mod tables;
-mod tokens;
+mod texts;
 
 use std::path::{Path, PathBuf};
 
-pub use self::{
-    figures::{Figure, Marks, Panel, Series},
-    table::{Cell, Table},
-};
-use super::{
-    definition::{Definition, WarmUpPrompts},
-    enumeration::{Distribution, read_distributions},
-    error::ExperimentError,
-    header::Header,
-    methods::MethodName,
-    passes::{PassCurve, read_passes},
-    records::write_file,
-    row::Row,
-    statistics::{LEAST_PROMPTS, RESAMPLES},
-    summary::{Line, PlainNames},
-};
-use table::wrapped;
+pub use figures::{Figure, Marks, Panel, Series};
+pub use table::{Cell, Table};
+
+use self::table::{groups, wrapped};
+use super::definition::{Definition, WarmUpPrompts};
+use super::enumeration::{Distribution, read_distributions};
+use super::passes::{PassCurve, read_passes};
+use super::statistics::{LEAST_PROMPTS, RESAMPLES};
+use super::summary::{Line, PlainNames};
+use super::{error::ExperimentError, header::Header, methods::MethodName, records::write_file, row::Row};
 
 /// The file of all tables in a folder of records.
 pub const TABLES: &str = "tables.md";
@@ -106,11 +98,11 @@ impl Outputs {
             warm_ups,
             known_before: rows.iter().filter(known).count(),
             others: others.len(),
-            tables: tables::all(lines)
+            tables: all_tables(lines)
                 .into_iter()
-                .chain(end_to_end::tables(lines, &elsewhere))
+                .chain(speed::side_by_side(lines, &elsewhere))
                 .chain(distortion::tables(lines, rows, distributions))
-                .chain(tokens::tables(lines, rows))
+                .chain(distortion::from_wishes(lines, rows))
                 .chain(drafting::passes(passes))
                 .collect(),
             figures: figures::all(lines).into_iter().chain(drafting::passes_figure(passes)).collect(),
@@ -284,6 +276,24 @@ fn warm_ups(definition: &Definition) -> Option<String> {
         }
     };
     Some(format!("Warm-ups: {} texts of each grammar on {on}", texts.join(", ")))
+}
+
+/// Makes all tables of the lines.
+fn all_tables(lines: &[Line]) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for group in groups(lines) {
+        tables.push(texts::by_method(&group));
+        tables.push(speed::by_method(&group));
+        tables.extend(paper::tables(&group));
+        tables.extend(texts::by_lookahead(&group));
+        tables.extend(speed::by_length(&group));
+        tables.extend(speed::by_lookahead_and_length(&group));
+        tables.extend(speed::by_threshold(&group));
+        tables.extend(speed::acceptance(&group));
+        tables.extend(drafting::by_prior(&group));
+        tables.extend(drafting::coupling(&group));
+    }
+    tables
 }
 
 #[cfg(test)]

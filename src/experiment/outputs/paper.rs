@@ -1,13 +1,8 @@
 //! The paper's printed figures (arXiv 2403.06988), beside ours, method by method.
 
-use super::{
-    table::{Cell, Table},
-    tables::group::{LineGroup, best, paced, table, text},
-};
-use crate::experiment::{
-    row::{K, UNCONSTRAINED},
-    summary::Line,
-};
+use super::table::{Cell, LineGroup, Table, best, paced, table, text};
+use crate::experiment::row::{K, UNCONSTRAINED};
+use crate::experiment::summary::Line;
 
 /// The differences between the paper's figures and ours.
 pub(super) const DIFFERS: &str = "Paper: its figures are of 7B and 13B models on a GPU, ours of the model \

@@ -6,23 +6,14 @@
 
 mod card;
 mod description;
-mod kv_cache;
 mod tensor;
 
-pub use self::{
-    card::{CardFault, CardMode},
-    description::{FormatShare, ModelDescription},
-    tensor::{DeviceRows, Placement, Precision, TensorModel},
-};
-pub use super::{
-    cpu::{
-        batch::CandleBatch,
-        load::CandleModel,
-        memory::{MemoryEstimate, available_memory},
-        threads::{join_threads, threads},
-    },
-    error::{ModelError, ModelErrorKind},
-    files::random::RandomModel,
-    formats::{format::Format, instructions::Instructions, kv_format::KvFormat},
-    options::LoadOptions,
-};
+pub use card::{CardFault, CardMode};
+pub use description::{FormatShare, ModelDescription};
+pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
+
+pub use super::cpu::load::{CandleModel, LoadOptions};
+pub use super::cpu::{MemoryEstimate, available_memory, batch::CandleBatch, join_threads, threads};
+pub use super::error::{ModelError, ModelErrorKind};
+pub use super::files::random::RandomModel;
+pub use super::formats::{Format, Instructions, KvFormat};

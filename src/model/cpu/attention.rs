@@ -12,11 +12,8 @@ use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::{
-    exp::exp,
-    kv::{Head, KEYS, KvBlocks},
-    ops::each_row,
-};
+use super::kv::{Head, KEYS, KvBlocks};
+use super::ops::{each_row, exp};
 
 /// Least number of multiplications for which waking threads pays.
 const PARALLEL: usize = 1 << 16;

@@ -7,7 +7,7 @@ use super::{
     super::kv::{KvMemory, SPAN_POSITIONS, Side},
     *,
 };
-use crate::model::formats::kv_format::{GROUP, KvFormat};
+use crate::model::formats::{GROUP, KvFormat};
 
 // The blocks of a tile lie next to each other.
 const _: () = assert!(SPAN_POSITIONS.is_multiple_of(TILE));

@@ -5,22 +5,13 @@
 
 use std::{num::NonZeroUsize, ops::Range};
 
-use super::{
-    kv::{KEYS, cache::CpuCache},
-    memory::CHUNK,
-    threads::together,
-    transformer::{Part, Transformer},
-};
-use crate::{
-    ids::TokenId,
-    model::{
-        KvCopy, Logits, Rows,
-        batch::{BatchInput, BatchModel, named_twice},
-        error::{ModelError, ModelErrorKind},
-        files::config::Config,
-        formats::kv_format::KvFormat,
-    },
-};
+use super::kv::{CpuCache, KEYS};
+use super::transformer::{Part, Transformer};
+use super::{CHUNK, together};
+use crate::ids::TokenId;
+use crate::model::batch::{BatchInput, BatchModel, named_twice};
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::{KvCopy, Logits, Rows, files::config::Config, formats::KvFormat};
 
 /// A model with caches of several sequences, which share its passes: products are made for the rows of all at
 /// once, attention for each over its own cache. See [`CandleModel`](crate::model::candle::CandleModel).

@@ -1,13 +1,16 @@
-//! The parts of a transformer layer that are neither matrix products nor attention, on the CPU.
+//! The parts of a transformer layer that are neither matrix products nor attention, on the CPU; with the
+//! tables of rotary position embedding, and the exponential function in a form that compilers vectorise.
 //!
 //! Invariant: each output row depends on its input row alone and is summed in a fixed order, so a token's
 //! numbers do not depend on what it shares a pass with. This file knows no weights and no cache.
+
+use std::f32::consts::LOG2_E;
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::{exp::exp, rotation::Rotation};
+use crate::model::files::config::Rope;
 
 /// Least size of an output, in numbers, for which waking threads pays.
 const PARALLEL: usize = 1 << 16;
@@ -193,6 +196,72 @@ impl WithSimd for GateRow<'_> {
     }
 }
 
+/// Adding and subtracting this rounds to a whole number, which is in the lowest bits of the sum.
+const ROUND: f32 = 12_582_912.0;
+/// The natural logarithm of 2 in two parts (Cody-Waite reduction); the first has so few bits that its
+/// products here are exact.
+const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+
+/// `e` to the power of `x`, with a relative error below 3e-7; `x` is clamped to -87 to 88. Every step is one
+/// operation, so results have the same bits on every machine.
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    let x = x.clamp(-87.0, 88.0);
+    let shifted = x * LOG2_E + ROUND;
+    let whole = shifted - ROUND;
+    let rest = x - whole * LN_2[0] - whole * LN_2[1];
+    let mut power = 1.0 / 5040.0;
+    for term in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        power = power * rest + term;
+    }
+    power * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
+}
+
+/// Sine and cosine of every position's rotation: `[positions, half]` each, row-major.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+    half: usize,
+}
+
+impl Rotation {
+    /// Computes the tables for positions `0..context` and heads of `head_dim` numbers. Angles are rounded to
+    /// `f32` where `transformers` rounds them.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "the models compute in f32; positions are far below 2^24"
+    )]
+    pub(crate) fn new(context: usize, head_dim: usize, rope: &Rope) -> Self {
+        let frequencies: Vec<f32> =
+            rope.frequencies(head_dim).into_iter().map(|frequency| frequency as f32).collect();
+        let amplitude = rope.amplitude() as f32;
+        let angles: Vec<f32> = (0..context)
+            .flat_map(|position| frequencies.iter().map(move |frequency| position as f32 * frequency))
+            .collect();
+        Self {
+            cos: angles.iter().map(|angle| amplitude * angle.cos()).collect(),
+            sin: angles.iter().map(|angle| amplitude * angle.sin()).collect(),
+            half: head_dim / 2,
+        }
+    }
+
+    /// Cosines and sines of all positions.
+    pub(crate) fn tables(&self) -> (&[f32], &[f32]) {
+        (&self.cos, &self.sin)
+    }
+
+    /// Cosines and sines of `position`.
+    pub(crate) fn at(&self, position: usize) -> candle_core::Result<(&[f32], &[f32])> {
+        let range = position * self.half..(position + 1) * self.half;
+        match (self.cos.get(range.clone()), self.sin.get(range)) {
+            (Some(cos), Some(sin)) => Ok((cos, sin)),
+            _ => candle_core::bail!("position {position} is past the rotation tables"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use candle_core::Device;
@@ -206,5 +275,24 @@ mod tests {
         let heads: Vec<Vec<Vec<f32>>> = heads.to_vec3().unwrap();
         assert_eq!(heads[1][1], [20.0, 21.0, 22.0, 23.0]);
         assert_eq!(heads[0][1], [16.0, 17.0, 18.0, 19.0]);
+    }
+}
+
+#[cfg(test)]
+mod exp_tests {
+    use super::*;
+
+    #[test]
+    fn exp_is_near_the_true_value_everywhere() {
+        let mut x = -87.0_f32;
+        while x < 88.0 {
+            let (got, expected) = (f64::from(exp(x)), f64::from(x).exp());
+            assert!((got / expected - 1.0).abs() < 3e-7, "{x}: {got} {expected}");
+            x += 0.000_931;
+        }
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!(exp(-1e9), exp(-87.0));
+        assert_eq!(exp(f32::INFINITY), exp(88.0));
+        assert!(exp(f32::NAN).is_nan());
     }
 }

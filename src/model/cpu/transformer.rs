@@ -7,25 +7,12 @@ use std::iter;
 
 use candle_core::Tensor;
 
-use super::{
-    attention::Attention,
-    kv::cache::CpuCache,
-    ops::{self, HeadNorm},
-    products::{
-        linear::{Linear, read_matrix},
-        matrix::Matrix,
-        selection,
-    },
-    rotation::Rotation,
-};
-use crate::{
-    model::{
-        error::ModelError,
-        files::{config::Config, weights::Weights},
-        formats::instructions::Instructions,
-    },
-    vocab::TokenSet,
-};
+use super::ops::{self, HeadNorm, Rotation};
+use super::products::matrix::{self, Linear, Matrix, read_matrix};
+use super::{attention::Attention, kv::CpuCache};
+use crate::model::files::{config::Config, weights::Weights};
+use crate::model::{error::ModelError, formats::Instructions};
+use crate::vocab::TokenSet;
 
 /// A block of attention and multilayer perceptron.
 #[derive(Debug)]
@@ -236,7 +223,7 @@ impl Transformer {
                 None => sets.resize(sets.len() + part.wanted, None),
             }
         }
-        Ok(selection::product(output, &hidden, &sets, memory))
+        Ok(matrix::product(output, &hidden, &sets, memory))
     }
 
     /// Computes `x` (`[n, hidden]`) plus the attention of layer `index`. The last layer computes only the

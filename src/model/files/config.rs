@@ -1,9 +1,15 @@
-//! Sizes and constants of a model, checked, whatever file they were read from.
+//! Sizes and constants of a model, checked, whatever file they were read from; among them those of rotary
+//! position embedding.
+//!
+//! The scalings of rotation for long texts are those of Hugging Face's `transformers`
+//! (`modeling_rope_utils`), computed in `f64` and rounded once. Scalings that depend on the length of the
+//! text are refused elsewhere: a token's key would change with the tokens after it.
 //!
 //! Invariant: a [`Config`] describes a model that this runner computes exactly; whatever it would have to
 //! ignore or guess is an error of the reader.
 
-use super::rope::Rope;
+use std::f64::consts::TAU;
+
 use crate::limits::TENSOR_ELEMENTS;
 
 /// Sizes and constants of a model. After [`check`](Self::check) all sizes are at least one.
@@ -93,5 +99,153 @@ impl Config {
             return Err("the sizes make a tensor of more than 2^40 elements".into());
         }
         Ok(())
+    }
+}
+
+/// Base and scaling of the frequencies.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rope {
+    pub(crate) theta: f64,
+    pub(crate) scaling: Scaling,
+}
+
+/// Scaling of the frequencies of a model that was first made for shorter texts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Scaling {
+    /// No scaling.
+    None,
+    /// Linear scaling: all frequencies are divided by this.
+    Linear(f64),
+    /// Llama 3's scaling: low frequencies are divided, high ones kept, those between interpolated.
+    Llama3 {
+        factor: f64,
+        low: f64,
+        high: f64,
+        /// Positions that the model was first made for.
+        original: f64,
+    },
+    /// YaRN: a ramp over the dimensions in place of Llama 3's over frequencies; sines and cosines are
+    /// multiplied by `attention`.
+    Yarn {
+        factor: f64,
+        beta_fast: f64,
+        beta_slow: f64,
+        original: f64,
+        attention: f64,
+        /// True if the ends of the ramp are rounded to whole dimensions.
+        truncate: bool,
+    },
+    /// A factor for each frequency, which is divided by it.
+    Factors(Vec<f32>),
+}
+
+impl Rope {
+    /// Checks the numbers; the error says in words what is wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let numbers: Vec<(&str, f64)> = match &self.scaling {
+            Scaling::None | Scaling::Factors(_) => Vec::new(),
+            Scaling::Linear(factor) => vec![("factor", *factor)],
+            Scaling::Llama3 { factor, low, high, original } => {
+                if low >= high {
+                    return Err(format!("the rope's low_freq_factor {low} is not below {high}"));
+                }
+                vec![("factor", *factor), ("low_freq_factor", *low), ("original positions", *original)]
+            }
+            Scaling::Yarn { factor, beta_fast, beta_slow, original, attention, .. } => vec![
+                ("factor", *factor),
+                ("beta_fast", *beta_fast),
+                ("beta_slow", *beta_slow),
+                ("original positions", *original),
+                ("attention_factor", *attention),
+            ],
+        };
+        let factors: &[f32] = match &self.scaling {
+            Scaling::Factors(factors) => factors,
+            _ => &[],
+        };
+        let factors = factors.iter().map(|&factor| ("factor", f64::from(factor)));
+        let numbers = numbers.into_iter().chain(factors).chain([("theta", self.theta)]);
+        match numbers.into_iter().find(|(_, number)| !(number.is_finite() && *number > 0.0)) {
+            Some((name, number)) => Err(format!("the rope's {name} is not a positive number: {number}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Angle that a position adds, in radians, for each pair of a head's numbers.
+    pub(crate) fn frequencies(&self, head_dim: usize) -> Vec<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
+        let frequency = |pair: usize| self.theta.powf(-((2 * pair) as f64 / head_dim as f64));
+        let plain = (0..head_dim / 2).map(frequency);
+        match &self.scaling {
+            Scaling::None => plain.collect(),
+            Scaling::Linear(factor) => plain.map(|frequency| frequency / factor).collect(),
+            &Scaling::Llama3 { factor, low, high, original } => {
+                let scale = |frequency: f64| {
+                    // Turns within the original positions.
+                    let turns = original * frequency / TAU;
+                    let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+                    frequency * (kept + (1.0 - kept) / factor)
+                };
+                plain.map(scale).collect()
+            }
+            &Scaling::Yarn { factor, beta_fast, beta_slow, original, truncate, .. } => {
+                #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
+                let size = head_dim as f64;
+                let dimension = |turns: f64| size * (original / (turns * TAU)).ln() / (2.0 * self.theta.ln());
+                let (mut low, mut high) = (dimension(beta_fast), dimension(beta_slow));
+                if truncate {
+                    (low, high) = (low.floor(), high.ceil());
+                }
+                (low, high) = (low.max(0.0), high.min(size - 1.0));
+                // A ramp of no width gets the width of the reference implementation.
+                let width = if low == high { 0.001 } else { high - low };
+                #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
+                let scale = |(pair, frequency): (usize, f64)| {
+                    let divided = ((pair as f64 - low) / width).clamp(0.0, 1.0);
+                    frequency * (divided / factor + 1.0 - divided)
+                };
+                plain.enumerate().map(scale).collect()
+            }
+            Scaling::Factors(factors) => {
+                plain.zip(factors).map(|(frequency, factor)| frequency / f64::from(*factor)).collect()
+            }
+        }
+    }
+
+    /// Factor of sines and cosines.
+    pub(crate) fn amplitude(&self) -> f64 {
+        match self.scaling {
+            Scaling::Yarn { attention, .. } => attention,
+            _ => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scaling_that_divides_all_is_a_linear_one() {
+        let rope = |scaling| Rope { theta: 1e4, scaling };
+        let linear = rope(Scaling::Linear(4.0)).frequencies(16);
+        // No frequency turns as often as low_freq_factor says.
+        let llama3 = Scaling::Llama3 { factor: 4.0, low: 1e6, high: 2e6, original: 64.0 };
+        for other in [llama3, Scaling::Factors(vec![4.0; 8])] {
+            for (a, b) in rope(other).frequencies(16).iter().zip(&linear) {
+                assert!((a - b).abs() <= 1e-12 * b, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_scalings_are_refused() {
+        let llama3 = |low, high| Scaling::Llama3 { factor: 8.0, low, high, original: 64.0 };
+        for scaling in [Scaling::Linear(0.0), Scaling::Linear(f64::NAN), llama3(4.0, 4.0), llama3(-1.0, 4.0)]
+        {
+            assert!(Rope { theta: 1e4, scaling: scaling.clone() }.check().is_err(), "{scaling:?}");
+        }
+        assert!(Rope { theta: 0.0, scaling: Scaling::None }.check().is_err());
+        assert!(Rope { theta: 1e4, scaling: llama3(1.0, 4.0) }.check().is_ok());
     }
 }

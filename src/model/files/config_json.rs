@@ -5,10 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    config::{Biases, Config, Window},
-    rope::{Rope, Scaling},
-};
+use super::config::{Biases, Config, Rope, Scaling, Window};
 use crate::model::error::{ModelError, ModelErrorKind};
 
 /// Architectures: they differ in defaults, biases, norms and the sliding window. Error messages name them all

@@ -2,18 +2,11 @@
 
 use half::f16;
 
-use super::{
-    config::{Biases, Config},
-    rope::{Rope, Scaling},
-    weights::Weights,
-};
-use crate::{
-    model::{
-        error::{ModelError, ModelErrorKind},
-        formats::format::Format,
-    },
-    split_mix::SplitMix64,
-};
+use super::config::{Biases, Config, Rope, Scaling};
+use super::weights::Weights;
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::formats::Format;
+use crate::split_mix::SplitMix64;
 
 /// Sizes of a Llama-like model whose weights are random, for measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,28 +3,18 @@
 //! Invariant: reads go by a file's checked header, never past it, and every tensor has the shape that was
 //! asked for.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    fs::File,
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::{fs::File, io::Read};
 
-use safetensors::{
-    Dtype,
-    tensor::{Metadata, TensorInfo},
-};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
 use serde::Deserialize;
 
 use super::weights::{self, Weights};
-use crate::{
-    ids::as_u64,
-    limits::SAFETENSORS_HEADER_BYTES,
-    model::{
-        error::{ModelError, ModelErrorKind},
-        formats::format::Format,
-    },
-};
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::formats::Format;
+use crate::{ids::as_u64, limits::SAFETENSORS_HEADER_BYTES};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -189,7 +179,7 @@ mod tests {
     use half::{bf16, f16};
 
     use super::*;
-    use crate::model::cpu::products::linear::read_matrix;
+    use crate::model::cpu::products::matrix::read_matrix;
 
     fn file(tensors: &[(&str, &str, Vec<usize>, Vec<u8>)]) -> Vec<u8> {
         let mut header = serde_json::Map::new();

@@ -352,7 +352,7 @@ fn online_masks_equal_the_compiled_masks() {
         let mut constraint = compiler.compile(&grammar).unwrap().constraint();
         let mut seed = 5_usize;
         for _ in 0..40 {
-            let asked = online::mask(&constraint.fork(), &possible).unwrap();
+            let asked = rejection::mask(&constraint.fork(), &possible).unwrap();
             assert_eq!(asked, *constraint.mask().unwrap());
             seed = seed.wrapping_mul(48_271) % 2_147_483_647;
             let texts: Vec<TokenId> =

@@ -5,27 +5,26 @@
 //! captured as a graph. Every later pass replays the graph, by one call. Nothing is allocated in a capture,
 //! and all that differs between passes lies in memory that kernels read, so a replay is the same work. Where
 //! a capture fails, passes of that width stay as they were.
+//!
+//! Words go to a card and come back through page-locked memory of the computer. Copies from it are queued at
+//! once, while the card computes; memory that is not page-locked would first be copied by the driver. Parts
+//! are handed out one behind the other and stay as they are until all are given back, which the owner does
+//! once the copies are done.
 
-use std::{collections::HashMap, ffi::c_void, fmt, sync::Arc};
+use std::ffi::{c_uint, c_void};
+use std::{collections::HashMap, fmt, ptr::NonNull, sync::Arc};
 
-use candle_core::{
-    CudaDevice, DType, Device, Error, Result, Storage, Tensor,
-    cuda_backend::{
-        CudaStorageSlice,
-        cudarc::{
-            cublas::{self, sys as blas},
-            driver::{
-                CudaFunction, CudaGraph, CudaStream, DevicePtr, LaunchConfig, PushKernelArg, result,
-                sys::{CUgraphInstantiate_flags_enum, CUstreamCaptureMode_enum},
-            },
-        },
-    },
+use candle_core::cuda_backend::CudaStorageSlice;
+use candle_core::cuda_backend::cudarc::cublas::{self, sys as blas};
+use candle_core::cuda_backend::cudarc::driver::sys::{
+    CUgraphInstantiate_flags_enum, CUstreamCaptureMode_enum,
 };
-
-use super::{
-    driver::{Address, CardProduct, Driver, KernelArgument, Launch},
-    pinned::PinnedWords,
+use candle_core::cuda_backend::cudarc::driver::{
+    CudaFunction, CudaGraph, CudaStream, DevicePtr, LaunchConfig, PushKernelArg, result,
 };
+use candle_core::{CudaDevice, DType, Device, Error, Result, Storage, Tensor};
+
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
 
 /// The kernels, as assembly that the driver compiles for its card.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
@@ -288,4 +287,73 @@ impl Drop for CudaDriver {
 
 fn pointer(address: Address) -> *mut c_void {
     address.0 as *mut c_void
+}
+
+/// Words that no copy has in use lie behind those that are handed out.
+#[derive(Debug)]
+struct PinnedWords {
+    start: NonNull<u32>,
+    size: usize,
+    used: usize,
+}
+
+#[expect(unsafe_code, reason = "the memory is known by its address")]
+// SAFETY: the memory is this value's own, and any thread may read and write it.
+unsafe impl Send for PinnedWords {}
+
+impl PinnedWords {
+    /// Locks pages for `size` words, in the context that is bound to the thread. `None` if the system gives
+    /// none.
+    fn new(size: usize) -> Option<Self> {
+        /// Ordinary memory, which the processor reads as quickly as it writes.
+        const FLAGS: c_uint = 0;
+        #[expect(unsafe_code, reason = "the driver hands out memory")]
+        // SAFETY: a context is bound, and what comes back has room for as many words, aligned to pages.
+        let start = unsafe { result::malloc_host(size.checked_mul(size_of::<u32>())?, FLAGS) }.ok()?;
+        let start = NonNull::new(start.cast::<u32>())?;
+        #[expect(unsafe_code, reason = "memory of the driver's is not initialised")]
+        // SAFETY: there is room for as many words.
+        unsafe {
+            start.as_ptr().write_bytes(0, size);
+        }
+        Some(Self { start, size, used: 0 })
+    }
+
+    /// True if at least `words` words are not handed out.
+    fn has(&self, words: usize) -> bool {
+        words <= self.size - self.used
+    }
+
+    /// True if the whole memory has at least `words` words, handed out or not.
+    fn holds(&self, words: usize) -> bool {
+        words <= self.size
+    }
+
+    /// Hands out `words` words; `None` if fewer are left.
+    fn take(&mut self, words: usize) -> Option<&mut [u32]> {
+        if !self.has(words) {
+            return None;
+        }
+        let from = self.used;
+        self.used += words;
+        #[expect(unsafe_code, reason = "the memory is known by its address")]
+        // SAFETY: the words are inside of the memory, initialised, and no other part has them.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(from), words) })
+    }
+
+    /// Takes all words back. No copy may be under way.
+    fn clear(&mut self) {
+        self.used = 0;
+    }
+}
+
+impl Drop for PinnedWords {
+    fn drop(&mut self) {
+        #[expect(unsafe_code, reason = "the driver takes its memory back")]
+        // SAFETY: the memory came from the driver, and no copy of it is under way: its owner has waited.
+        let freed = unsafe { result::free_host(self.start.as_ptr().cast()) };
+        if let Err(error) = freed {
+            tracing::debug!(?error, "page-locked memory is not given back");
+        }
+    }
 }

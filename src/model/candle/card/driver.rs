@@ -1,4 +1,12 @@
-//! The interface of whatever runs kernels: a card, or, in tests, the host.
+//! The interface of whatever runs kernels: a card, or, in tests, the host; and kinds of failures of a card,
+//! from the driver's own names of errors.
+//!
+//! Errors of the driver come through the tensor library as text. Their names, such as
+//! `CUDA_ERROR_OUT_OF_MEMORY`, are part of the driver's interface, so they are looked for there. What matters
+//! to a caller is whether the card can still be used: running out of memory ends one text, a kernel that
+//! failed ends the program's use of the card.
+
+use std::fmt;
 
 use candle_core::{Result, Tensor};
 
@@ -81,4 +89,139 @@ pub(super) trait Driver: Send {
     /// # Errors
     /// Those of `queue`.
     fn run(&mut self, width: u32, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()>;
+}
+
+/// A failure of a card, by what can be done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CardFault {
+    /// No driver, or one that is older than the program's CUDA.
+    Driver,
+    /// No card of that number.
+    Missing,
+    /// Another process holds the card for itself.
+    Held,
+    /// The program holds no code for the card's compute capability.
+    Capability,
+    /// The card's memory is full. What was there before is still whole.
+    Memory,
+    /// A kernel failed. Nothing on the card can be used any more by this process.
+    Dead,
+}
+
+/// A failure of the stand-in for a card.
+#[cfg(feature = "card-host")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::model::candle) struct HostFailure {
+    pub(in crate::model::candle) fault: CardFault,
+    /// Number of calls that go well before it. If the fault does not pass, all later ones fail too.
+    pub(in crate::model::candle) after: u64,
+}
+
+/// Names of the driver's errors, and what they mean here.
+const NAMES: [(&str, CardFault); 24] = [
+    ("CUDA_ERROR_NO_DEVICE", CardFault::Driver),
+    ("CUDA_ERROR_NOT_INITIALIZED", CardFault::Driver),
+    ("CUDA_ERROR_STUB_LIBRARY", CardFault::Driver),
+    ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", CardFault::Driver),
+    ("CUDA_ERROR_SYSTEM_NOT_READY", CardFault::Driver),
+    ("CUDA_ERROR_INVALID_DEVICE", CardFault::Missing),
+    ("CUDA_ERROR_DEVICE_UNAVAILABLE", CardFault::Held),
+    ("CUDA_ERROR_NO_BINARY_FOR_GPU", CardFault::Capability),
+    ("CUDA_ERROR_INVALID_PTX", CardFault::Capability),
+    // The program's assembly is of a newer CUDA than the driver's.
+    ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", CardFault::Driver),
+    ("CUDA_ERROR_INVALID_SOURCE", CardFault::Capability),
+    ("CUDA_ERROR_OUT_OF_MEMORY", CardFault::Memory),
+    ("CUBLAS_STATUS_ALLOC_FAILED", CardFault::Memory),
+    ("CUDA_ERROR_ILLEGAL_ADDRESS", CardFault::Dead),
+    ("CUDA_ERROR_ILLEGAL_INSTRUCTION", CardFault::Dead),
+    ("CUDA_ERROR_MISALIGNED_ADDRESS", CardFault::Dead),
+    ("CUDA_ERROR_INVALID_ADDRESS_SPACE", CardFault::Dead),
+    ("CUDA_ERROR_INVALID_PC", CardFault::Dead),
+    ("CUDA_ERROR_LAUNCH_FAILED", CardFault::Dead),
+    ("CUDA_ERROR_LAUNCH_TIMEOUT", CardFault::Dead),
+    ("CUDA_ERROR_HARDWARE_STACK_ERROR", CardFault::Dead),
+    ("CUDA_ERROR_ASSERT", CardFault::Dead),
+    ("CUDA_ERROR_ECC_UNCORRECTABLE", CardFault::Dead),
+    ("CUDA_ERROR_CONTEXT_IS_DESTROYED", CardFault::Dead),
+];
+
+impl CardFault {
+    /// Finds the driver's name of an error in `text`. `None` if it holds none that is known.
+    ///
+    /// A name counts only as a whole word, so that `CUDA_ERROR_INVALID_DEVICE_...` is not taken for a missing
+    /// card.
+    pub(in crate::model) fn of(text: &str) -> Option<Self> {
+        let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        words.find_map(|word| NAMES.iter().find(|(name, _)| *name == word).map(|(_, fault)| *fault))
+    }
+
+    /// Returns one of the driver's names of it.
+    #[cfg(feature = "card-host")]
+    pub(super) fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, fault)| *fault == self).map_or("an unknown failure", |(name, _)| name)
+    }
+
+    /// Can the process go on with the card, and only what it was doing has failed?
+    #[must_use]
+    pub fn is_passing(self) -> bool {
+        self == Self::Memory
+    }
+}
+
+impl fmt::Display for CardFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Driver => "no driver that fits; nvidia-smi says which one is there, CUDA 13's is needed",
+            Self::Missing => "there is no card of that number; nvidia-smi lists them",
+            Self::Held => "another process holds the card for itself; nvidia-smi lists processes",
+            Self::Capability => {
+                "this program has no code for the card's compute capability; build it with CUDA_COMPUTE_CAP"
+            }
+            Self::Memory => {
+                "the card's memory is full; a shorter context, numbers of 16 bits (bf16) or a smaller model \
+                 need less"
+            }
+            Self::Dead => {
+                "a kernel failed, and nothing on the card can be used any more: start the program again"
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_driver_errors_map_to_faults() {
+        for (text, expected) in [
+            ("DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")", Some(CardFault::Memory)),
+            ("DriverError(CUDA_ERROR_NO_DEVICE, \"no CUDA-capable device\")", Some(CardFault::Driver)),
+            ("CUDA_ERROR_INVALID_DEVICE", Some(CardFault::Missing)),
+            ("a: DriverError(CUDA_ERROR_DEVICE_UNAVAILABLE)", Some(CardFault::Held)),
+            ("DriverError(CUDA_ERROR_INVALID_PTX, \"a PTX JIT\") in fused", Some(CardFault::Capability)),
+            ("DriverError(CUDA_ERROR_ILLEGAL_ADDRESS, \"an illegal\")", Some(CardFault::Dead)),
+            ("CublasError(CUBLAS_STATUS_ALLOC_FAILED)", Some(CardFault::Memory)),
+            (
+                "DriverError(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, \"the provided PTX\")",
+                Some(CardFault::Driver),
+            ),
+            ("CUDA_ERROR_INVALID_DEVICE_FUNCTION", None),
+            ("shape mismatch in matmul", None),
+            ("", None),
+        ] {
+            assert_eq!(CardFault::of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_fault_of_a_full_memory_is_passing() {
+        for (name, fault) in NAMES {
+            assert_eq!(CardFault::of(name), Some(fault), "names are whole words, each once");
+            assert_eq!(fault.is_passing(), fault == CardFault::Memory);
+            assert!(fault.to_string().len() > 30, "{fault:?} says what to do");
+        }
+    }
 }

@@ -1,16 +1,19 @@
-//! Runs a model's passes over few tokens.
+//! Runs a model's passes over few tokens, by the launches of a pass over up to [`WIDTH`] of them: ten a
+//! layer.
+//!
+//! All addresses are settled when a model is loaded, so that the same launches can be replayed as a graph;
+//! what a pass is over lies in a buffer that it reads. The stream between layers, scores and sums have 32
+//! bits; what products take, keys and values have the numbers of the weights.
+//!
+//! Invariant: rows are independent. Products are made over the whole width whatever the number of tokens, so
+//! a row is the result of the same sums beside any neighbours.
 
 use std::{fmt, num::NonZeroUsize};
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
-use super::{
-    CardMode,
-    chooser::CardChooser,
-    place::Where,
-    plan::{LARGEST_HEAD, PassPlan, WIDTH, inputs},
-    weights::ModelWeights,
-};
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
+use super::{CardMode, chooser::CardChooser, place::Where};
 use crate::model::files::config::Config;
 
 /// Passes over up to [`ROWS`] tokens by kernels of our own.
@@ -90,6 +93,425 @@ impl fmt::Debug for CardEngine {
     }
 }
 
+/// Most rows of a pass; `WIDTH` of `kernels/card.cuh`.
+pub(super) const WIDTH: u32 = 16;
+/// Most numbers of a head; `LARGEST_HEAD` of `kernels/attention.cu`.
+const LARGEST_HEAD: usize = 256;
+/// Blocks that share the keys of a row and head.
+const SPLITS: u32 = 8;
+
+/// Sizes of a model, as kernels take them.
+#[derive(Debug, Clone, Copy)]
+struct CardShape {
+    hidden: i32,
+    intermediate: i32,
+    heads: i32,
+    kv_heads: i32,
+    head_dim: i32,
+    context: i32,
+    vocabulary: i32,
+    epsilon: f32,
+}
+
+/// A layer's addresses.
+#[derive(Debug)]
+struct Layer {
+    attention_norm: Address,
+    qkv: [Address; 2],
+    head_norms: [Address; 2],
+    attention_out: [Address; 2],
+    mlp_norm: Address,
+    gate_up: [Address; 2],
+    down: [Address; 2],
+    keys: Address,
+    values: Address,
+    /// Zero if there is none.
+    window: i32,
+}
+
+/// The memory that kernels read and write in turns.
+#[derive(Debug)]
+struct Buffers {
+    inputs: Address,
+    /// The stream.
+    x: Address,
+    /// The rows that a product takes.
+    hidden: Address,
+    qkv: Address,
+    queries: Address,
+    parts: Address,
+    attended: Address,
+    /// The rows that are to be added to the stream.
+    delta: Address,
+    gate_up: Address,
+    activated: Address,
+    logits: Address,
+}
+
+/// The launches of a pass.
+#[derive(Debug)]
+struct PassPlan {
+    sizes: CardShape,
+    /// The name of the numbers, as kernels have it.
+    numbers: &'static str,
+    embedding: Address,
+    output: Address,
+    norm: Address,
+    rotation: [Address; 2],
+    layers: Vec<Layer>,
+    buffers: Buffers,
+    /// `[WIDTH, vocabulary]` in 32 bits.
+    pub(super) logits: Tensor,
+    /// The tensors that the addresses are of.
+    kept: Vec<Tensor>,
+}
+
+impl PassPlan {
+    /// Settles all addresses and makes the buffers: some MB.
+    ///
+    /// # Errors
+    /// If the device has no room, or sizes are past those of the kernels.
+    pub(super) fn new(
+        driver: &dyn Driver,
+        config: &Config,
+        context: usize,
+        weights: &ModelWeights,
+    ) -> Result<Self> {
+        let mut kept = Vec::new();
+        let layers = weights.layers.iter().enumerate().map(|(index, layer)| {
+            let window = i32::try_from(config.window_of(index).unwrap_or_default())?;
+            Layer::new(driver, layer, window, &mut kept)
+        });
+        let layers = layers.collect::<Result<_>>()?;
+        let numbers = match weights.embedding.dtype() {
+            DType::F32 => "f32",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            other => candle_core::bail!("no kernels for {other:?}"),
+        };
+        let width = usize::try_from(WIDTH)?;
+        let logits = Tensor::zeros((width, config.vocabulary), DType::F32, weights.embedding.device())?;
+        let buffers = Buffers::new(driver, config, weights, &logits, &mut kept)?;
+        let mut keep = |tensor: &Tensor| {
+            kept.push(tensor.clone());
+            driver.address(tensor)
+        };
+        Ok(Self {
+            sizes: CardShape::new(config, context)?,
+            numbers,
+            embedding: keep(&weights.embedding)?,
+            output: keep(&weights.output)?,
+            norm: keep(&weights.norm)?,
+            rotation: [keep(&weights.rotation[0])?, keep(&weights.rotation[1])?],
+            layers,
+            buffers,
+            logits,
+            kept,
+        })
+    }
+
+    /// The address that [`inputs`] are written to.
+    pub(super) fn inputs(&self) -> Address {
+        self.buffers.inputs
+    }
+
+    /// Tensors that must outlive all queued work.
+    pub(super) fn tensors(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Queues a pass of `width` rows, of which as many count as the inputs say.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub(super) fn queue(&self, driver: &mut dyn Driver, width: u32) -> Result<()> {
+        let mut queue = Queue { plan: self, driver, width };
+        queue.embed()?;
+        // A product's result and bias join the stream in the norm that follows.
+        let mut delta = [Address::NONE; 2];
+        for layer in &self.layers {
+            queue.norm(delta, layer.attention_norm)?;
+            queue.attention(layer)?;
+            queue.norm([self.buffers.delta, layer.attention_out[1]], layer.mlp_norm)?;
+            queue.feed_forward(layer)?;
+            delta = [self.buffers.delta, layer.down[1]];
+        }
+        queue.norm(delta, self.norm)?;
+        let CardShape { hidden, vocabulary, .. } = self.sizes;
+        queue.product(self.output, self.buffers.hidden, self.buffers.logits, [hidden, vocabulary])
+    }
+}
+
+/// The words of a pass' inputs: how many rows count, and a token and a position for each row of [`WIDTH`].
+///
+/// # Errors
+/// If there are more tokens than rows, or positions past 32 bits.
+pub(super) fn inputs(tokens: &[u32], position: usize) -> Result<Vec<u32>> {
+    let width = usize::try_from(WIDTH)?;
+    let count = u32::try_from(tokens.len())?;
+    if count > WIDTH {
+        candle_core::bail!("{count} tokens in a pass of {WIDTH}");
+    }
+    let first = u32::try_from(position)?;
+    let padding = |count: usize| std::iter::repeat_n(0, width - count);
+    let tokens_of_rows = tokens.iter().copied().chain(padding(tokens.len()));
+    let positions = (first..first.saturating_add(count)).chain(padding(tokens.len()));
+    Ok(std::iter::once(count).chain(tokens_of_rows).chain(positions).collect())
+}
+
+impl CardShape {
+    fn new(config: &Config, context: usize) -> Result<Self> {
+        if config.head_dim > LARGEST_HEAD {
+            candle_core::bail!("heads of {} numbers: the kernels take {LARGEST_HEAD}", config.head_dim);
+        }
+        Ok(Self {
+            hidden: i32::try_from(config.hidden)?,
+            intermediate: i32::try_from(config.intermediate)?,
+            heads: i32::try_from(config.heads)?,
+            kv_heads: i32::try_from(config.kv_heads)?,
+            head_dim: i32::try_from(config.head_dim)?,
+            context: i32::try_from(context)?,
+            vocabulary: i32::try_from(config.vocabulary)?,
+            epsilon: config.norm_epsilon,
+        })
+    }
+}
+
+impl Layer {
+    fn new(driver: &dyn Driver, weights: &LayerWeights, window: i32, kept: &mut Vec<Tensor>) -> Result<Self> {
+        let mut keep = |tensor: Option<&Tensor>| match tensor {
+            Some(tensor) => {
+                kept.push(tensor.clone());
+                driver.address(tensor)
+            }
+            None => Ok(Address::NONE),
+        };
+        let mut matrix = |CardMatrix { weights, bias }: &CardMatrix| {
+            Ok::<_, candle_core::Error>([keep(Some(weights))?, keep(bias.as_ref())?])
+        };
+        let (qkv, attention_out) = (matrix(&weights.qkv)?, matrix(&weights.attention_out)?);
+        let (gate_up, down) = (matrix(&weights.gate_up)?, matrix(&weights.down)?);
+        let [of_queries, of_keys] = match &weights.head_norms {
+            Some([queries, keys]) => [Some(queries), Some(keys)],
+            None => [None, None],
+        };
+        Ok(Self {
+            attention_norm: keep(Some(&weights.attention_norm))?,
+            qkv,
+            head_norms: [keep(of_queries)?, keep(of_keys)?],
+            attention_out,
+            mlp_norm: keep(Some(&weights.mlp_norm))?,
+            gate_up,
+            down,
+            keys: keep(Some(&weights.keys))?,
+            values: keep(Some(&weights.values))?,
+            window,
+        })
+    }
+}
+
+impl Buffers {
+    fn new(
+        driver: &dyn Driver,
+        config: &Config,
+        weights: &ModelWeights,
+        logits: &Tensor,
+        kept: &mut Vec<Tensor>,
+    ) -> Result<Self> {
+        let rows = usize::try_from(WIDTH)?;
+        let device = weights.embedding.device();
+        let numbers = weights.embedding.dtype();
+        let mut room = |numbers: DType, each: usize| {
+            let tensor = Tensor::zeros((rows, each), numbers, device)?;
+            kept.push(tensor.clone());
+            driver.address(&tensor)
+        };
+        let queries = config.heads * config.head_dim;
+        let parts = config.heads * usize::try_from(SPLITS)? * (config.head_dim + 2);
+        Ok(Self {
+            // A count, and two words a row, rounded up.
+            inputs: room(DType::U32, 3)?,
+            x: room(DType::F32, config.hidden)?,
+            hidden: room(numbers, config.hidden)?,
+            qkv: room(DType::F32, queries + 2 * config.kv_heads * config.head_dim)?,
+            queries: room(DType::F32, queries)?,
+            parts: room(DType::F32, parts)?,
+            attended: room(numbers, queries)?,
+            delta: room(DType::F32, config.hidden)?,
+            gate_up: room(DType::F32, 2 * config.intermediate)?,
+            activated: room(numbers, config.intermediate)?,
+            logits: driver.address(logits)?,
+        })
+    }
+}
+
+/// A pass being queued.
+struct Queue<'a> {
+    plan: &'a PassPlan,
+    driver: &'a mut dyn Driver,
+    width: u32,
+}
+
+impl Queue<'_> {
+    fn launch(
+        &mut self,
+        kernel: &str,
+        grid: [u32; 3],
+        threads: u32,
+        arguments: &[KernelArgument],
+    ) -> Result<()> {
+        let name = format!("{kernel}_{}", self.plan.numbers);
+        self.driver.launch(&Launch { kernel: &name, grid, threads, arguments })
+    }
+
+    fn product(&mut self, weights: Address, x: Address, y: Address, sizes: [i32; 2]) -> Result<()> {
+        let [inputs, outputs] = sizes;
+        if self.width == 1 {
+            use KernelArgument::{Address as At, Number};
+            let blocks = u32::try_from(outputs)?.div_ceil(4);
+            let arguments = [At(weights), At(x), At(y), Number(inputs), Number(outputs)];
+            return self.launch("single", [blocks, 1, 1], 128, &arguments);
+        }
+        let rows = i32::try_from(self.width)?;
+        self.driver.product(CardProduct { weights, x, y, rows, inputs, outputs })
+    }
+
+    fn embed(&mut self) -> Result<()> {
+        use KernelArgument::{Address as At, Number};
+        let Buffers { inputs, x, .. } = self.plan.buffers;
+        let arguments = [At(inputs), At(self.plan.embedding), At(x), Number(self.plan.sizes.hidden)];
+        self.launch("embed", [self.width, 1, 1], 256, &arguments)
+    }
+
+    fn norm(&mut self, [delta, bias]: [Address; 2], weight: Address) -> Result<()> {
+        use KernelArgument::{Address as At, Float, Number};
+        let Buffers { inputs, x, hidden, .. } = self.plan.buffers;
+        let CardShape { hidden: size, epsilon, .. } = self.plan.sizes;
+        let arguments =
+            [At(inputs), At(x), At(delta), At(bias), At(weight), At(hidden), Number(size), Float(epsilon)];
+        self.launch("norm", [self.width, 1, 1], 256, &arguments)
+    }
+
+    fn attention(&mut self, layer: &Layer) -> Result<()> {
+        let CardShape { hidden, heads, kv_heads, head_dim, .. } = self.plan.sizes;
+        let buffers = &self.plan.buffers;
+        let width = (heads + 2 * kv_heads) * head_dim;
+        self.product(layer.qkv[0], buffers.hidden, buffers.qkv, [hidden, width])?;
+        self.heads(layer)?;
+        self.scores(layer)?;
+        self.product(layer.attention_out[0], buffers.attended, buffers.delta, [heads * head_dim, hidden])
+    }
+
+    fn heads(&mut self, layer: &Layer) -> Result<()> {
+        use KernelArgument::{Address as At, Float, Number};
+        let CardShape { heads, kv_heads, head_dim, context, epsilon, .. } = self.plan.sizes;
+        let Buffers { inputs, qkv, queries, .. } = self.plan.buffers;
+        let arguments = [
+            At(inputs),
+            At(qkv),
+            At(layer.qkv[1]),
+            At(layer.head_norms[0]),
+            At(layer.head_norms[1]),
+            At(self.plan.rotation[0]),
+            At(self.plan.rotation[1]),
+            At(queries),
+            At(layer.keys),
+            At(layer.values),
+            Number(heads),
+            Number(kv_heads),
+            Number(head_dim),
+            Number(context),
+            Float(epsilon),
+        ];
+        self.launch("heads", [self.width, u32::try_from(heads + 2 * kv_heads)?, 1], 128, &arguments)
+    }
+
+    fn scores(&mut self, layer: &Layer) -> Result<()> {
+        use KernelArgument::{Address as At, Float, Number};
+        let CardShape { heads, kv_heads, head_dim, context, .. } = self.plan.sizes;
+        let Buffers { inputs, queries, parts, attended, .. } = self.plan.buffers;
+        #[expect(clippy::cast_precision_loss, reason = "heads have at most 256 numbers")]
+        let scale = 1.0 / (head_dim as f32).sqrt();
+        let arguments = [
+            At(inputs),
+            At(queries),
+            At(layer.keys),
+            At(layer.values),
+            At(parts),
+            Number(heads),
+            Number(kv_heads),
+            Number(head_dim),
+            Number(context),
+            Number(layer.window),
+            Float(scale),
+        ];
+        let kernel = match head_dim {
+            16 | 32 | 64 | 128 | 256 => format!("attention_{head_dim}"),
+            _ => "attention_any".into(),
+        };
+        let heads = u32::try_from(heads)?;
+        self.launch(&kernel, [self.width, heads, SPLITS], 128, &arguments)?;
+        let splits = Number(i32::try_from(SPLITS)?);
+        let arguments = [At(inputs), At(parts), At(attended), Number(head_dim), splits, Number(layer.window)];
+        self.launch("combine", [self.width, heads, 1], 128, &arguments)
+    }
+
+    fn feed_forward(&mut self, layer: &Layer) -> Result<()> {
+        use KernelArgument::{Address as At, Number};
+        let CardShape { hidden, intermediate, .. } = self.plan.sizes;
+        let buffers = &self.plan.buffers;
+        self.product(layer.gate_up[0], buffers.hidden, buffers.gate_up, [hidden, 2 * intermediate])?;
+        let arguments = [
+            At(buffers.inputs),
+            At(buffers.gate_up),
+            At(layer.gate_up[1]),
+            At(buffers.activated),
+            Number(intermediate),
+        ];
+        let blocks = u32::try_from(intermediate)?.div_ceil(256);
+        self.launch("gate", [blocks, self.width, 1], 256, &arguments)?;
+        self.product(layer.down[0], buffers.activated, buffers.delta, [intermediate, hidden])
+    }
+}
+
+/// `[outputs, inputs]` in the numbers of the model, and what is added to its products.
+#[derive(Debug, Clone)]
+pub(in crate::model::candle) struct CardMatrix {
+    pub(in crate::model::candle) weights: Tensor,
+    /// Bias, in the same numbers. `None`: there is none.
+    pub(in crate::model::candle) bias: Option<Tensor>,
+}
+
+/// One block and its cache. Norms have 32 bits.
+#[derive(Debug, Clone)]
+pub(in crate::model::candle) struct LayerWeights {
+    pub(in crate::model::candle) attention_norm: Tensor,
+    /// Queries, keys, values.
+    pub(in crate::model::candle) qkv: CardMatrix,
+    /// Norms of the heads of queries and keys.
+    pub(in crate::model::candle) head_norms: Option<[Tensor; 2]>,
+    pub(in crate::model::candle) attention_out: CardMatrix,
+    pub(in crate::model::candle) mlp_norm: Tensor,
+    /// Gate, up.
+    pub(in crate::model::candle) gate_up: CardMatrix,
+    pub(in crate::model::candle) down: CardMatrix,
+    /// `[kv_heads, context, head_dim]`.
+    pub(in crate::model::candle) keys: Tensor,
+    pub(in crate::model::candle) values: Tensor,
+}
+
+/// All tensors of a model.
+#[derive(Debug, Clone)]
+pub(in crate::model::candle) struct ModelWeights {
+    /// A row for each token.
+    pub(in crate::model::candle) embedding: Tensor,
+    pub(in crate::model::candle) output: Tensor,
+    pub(in crate::model::candle) norm: Tensor,
+    /// Cosines and sines, `[context, head_dim / 2]` in 32 bits.
+    pub(in crate::model::candle) rotation: [Tensor; 2],
+    pub(in crate::model::candle) layers: Vec<LayerWeights>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +519,26 @@ mod tests {
     #[test]
     fn a_pass_has_as_many_rows_as_the_plan() {
         assert_eq!(usize::try_from(WIDTH), Ok(ROWS));
+    }
+}
+
+#[cfg(test)]
+mod plan_tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_passes_are_those_in_the_kernels() {
+        let width = format!("constexpr int WIDTH = {WIDTH};");
+        assert!(include_str!("kernels/card.cuh").contains(&width));
+        let head = format!("LARGEST_HEAD = {LARGEST_HEAD}");
+        assert!(include_str!("kernels/attention.cu").contains(&head));
+    }
+
+    #[test]
+    fn inputs_of_a_pass_are_padded_to_its_width() {
+        let words = inputs(&[7, 8], 5).unwrap();
+        assert_eq!((words.len(), &words[..4], &words[17..20]), (33, &[2, 7, 8, 0][..], &[5, 6, 0][..]));
+        assert!(inputs(&[0; 17], 0).is_err());
+        assert_eq!(inputs(&[1; 16], 0).unwrap()[32], 15);
     }
 }

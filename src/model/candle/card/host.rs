@@ -2,17 +2,12 @@
 //!
 //! Products stand for cuBLAS: sums in the order of the inputs.
 
-use std::{
-    ffi::{CString, c_char, c_int, c_uint, c_void},
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use candle_core::{CpuStorage, DType, InplaceOp1, Layout, Result, Tensor};
 
-use super::{
-    driver::{Address, CardProduct, Driver, KernelArgument, Launch},
-    fault::HostFailure,
-};
+use super::driver::{Address, CardProduct, Driver, HostFailure, KernelArgument, Launch};
 
 #[expect(unsafe_code, reason = "the kernels are C++")]
 unsafe extern "C" {

@@ -16,21 +16,14 @@ mod chooser;
 mod cuda;
 mod driver;
 mod engine;
-mod fault;
 #[cfg(feature = "card-host")]
 mod host;
-mod mode;
-#[cfg(feature = "cuda")]
-mod pinned;
 mod place;
-mod plan;
-mod weights;
 
 pub(super) use chooser::CardChooser;
-pub(super) use engine::{CardEngine, ROWS};
-pub use fault::CardFault;
+pub use driver::CardFault;
 #[cfg(feature = "card-host")]
-pub(super) use fault::HostFailure;
-pub use mode::CardMode;
+pub(super) use driver::HostFailure;
+pub(super) use engine::{CardEngine, CardMatrix, LayerWeights, ModelWeights, ROWS};
+pub use place::CardMode;
 pub(super) use place::Where;
-pub(super) use weights::{CardMatrix, LayerWeights, ModelWeights};

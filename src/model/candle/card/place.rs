@@ -1,10 +1,12 @@
-//! The devices that kernels are run on.
+//! The devices that kernels are run on, and the choice of kernels for passes over few tokens on a card.
 
-use candle_core::{DType, Device, Result};
+use std::{fmt, str::FromStr};
+
+use candle_core::{DType, Device};
 
 use super::driver::Driver;
 #[cfg(feature = "card-host")]
-use super::fault::HostFailure;
+use super::driver::HostFailure;
 
 /// The device that kernels are run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +28,7 @@ impl Where {
     ///
     /// # Errors
     /// If this build has no kernels for the device, or not in these numbers.
-    pub(super) fn open(self, device: &Device, numbers: DType) -> Result<Box<dyn Driver>> {
+    pub(super) fn open(self, device: &Device, numbers: DType) -> candle_core::Result<Box<dyn Driver>> {
         match self {
             #[cfg(feature = "cuda")]
             Self::Card => Ok(Box::new(super::cuda::CudaDriver::new(device, numbers)?)),
@@ -39,5 +41,69 @@ impl Where {
                 candle_core::bail!("this build has no kernels in {numbers:?} for {:?}", device.location())
             }
         }
+    }
+}
+
+/// The kernels of passes over few tokens on a card, and so whether a text there depends on what shares a
+/// pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum CardMode {
+    /// Our kernels at one width: a row does not depend on its neighbours, so a text with drafts is the text
+    /// without. Quantised weights become numbers of the precision, which takes two to eight times their
+    /// memory.
+    #[default]
+    Exact,
+    /// Our kernels too, but a pass over one token takes a product of its own: some per cent quicker, and
+    /// texts with drafts may be others.
+    Fast,
+    /// Candle's tensors: quantised weights stay in ggml's blocks. Texts with drafts may be others.
+    Blocks,
+}
+
+impl CardMode {
+    /// All modes, in the order of their documentation.
+    pub const ALL: [Self; 3] = [Self::Exact, Self::Fast, Self::Blocks];
+
+    /// Is a row the same whatever else is in its pass?
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        self == Self::Exact
+    }
+}
+
+impl fmt::Display for CardMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::Fast => "fast",
+            Self::Blocks => "blocks",
+        })
+    }
+}
+
+impl FromStr for CardMode {
+    type Err = String;
+
+    /// Finds a mode by its name.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|mode| mode.to_string() == name);
+        found.ok_or_else(|| format!("{name:?} is none of exact, fast and blocks"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_from_their_names() {
+        for mode in CardMode::ALL {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+        for name in ["", "Exact", "exact ", "block", "tensors"] {
+            assert!(name.parse::<CardMode>().is_err(), "{name:?}");
+        }
+        assert!(CardMode::default().is_exact() && !CardMode::Fast.is_exact());
     }
 }

@@ -5,18 +5,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{
-    DType, Module, Result, Tensor,
-    quantized::{GgmlDType, QMatMul, QStorage, QTensor},
-};
+use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
+use candle_core::{DType, Module, Result, Tensor};
 
 use super::placement::Place;
-use crate::model::{
-    candle::card,
-    cpu::{pages::Pages, products::linear::read_matrix},
-    error::ModelError,
-    files::weights::Weights,
-};
+use crate::model::cpu::{pages::Pages, products::matrix::read_matrix};
+use crate::model::{candle::card, error::ModelError, files::weights::Weights};
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one kind each, one below the other.
 #[derive(Debug, Clone)]

@@ -5,7 +5,6 @@
 //! runs it fast. Invariant: the cache is whole between calls: a call that fails has not changed it.
 
 mod factor;
-mod layers;
 mod placement;
 mod rows;
 mod transformer;
@@ -16,33 +15,17 @@ use candle_core::{DType, Tensor};
 pub use placement::{Placement, Precision};
 pub use rows::DeviceRows;
 
-use self::{placement::Place, transformer::TensorTransformer};
-use super::{
-    card::{CardEngine, ROWS},
-    kv_cache::KvCache,
-};
-use crate::{
-    ids::{TokenId, as_u64},
-    limits::DEFAULT_CONTEXT,
-    model::{
-        Kept, Logits, Model, Rows,
-        cpu::{
-            batch::check_tokens,
-            load::needs,
-            memory::{CHUNK, MemoryEstimate, available_memory},
-            transformer::tensors,
-        },
-        error::{ModelError, ModelErrorKind},
-        files::{
-            config::Config,
-            open::with_weights,
-            random::{RandomModel, RandomWeights},
-            weights::Weights,
-        },
-        formats::kv_format::KvFormat,
-        options::LoadOptions,
-    },
-};
+use self::placement::Place;
+use self::transformer::{KvCache, TensorTransformer};
+use super::card::{CardEngine, ROWS};
+use crate::ids::{TokenId, as_u64};
+use crate::limits::DEFAULT_CONTEXT;
+use crate::model::cpu::load::{LoadOptions, needs};
+use crate::model::cpu::{CHUNK, MemoryEstimate, available_memory, batch::check_tokens, transformer::tensors};
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::files::random::{RandomModel, RandomWeights};
+use crate::model::files::{config::Config, weights::Weights, with_weights};
+use crate::model::{Kept, Logits, Model, Rows, formats::KvFormat};
 
 /// Sequences in the cache.
 const ONE: NonZeroUsize = NonZeroUsize::MIN;

@@ -4,18 +4,12 @@ use std::{fmt, str::FromStr};
 
 use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
+use crate::model::candle::ModelDescription;
 #[cfg(feature = "card-host")]
 use crate::model::candle::card::HostFailure;
-use crate::model::{
-    candle::{
-        ModelDescription,
-        card::{CardFault, CardMode, Where},
-    },
-    cpu::products::matrix::Matrix,
-    error::{ModelError, ModelErrorKind},
-    files::quantized::ggml,
-    formats::format::Format,
-};
+use crate::model::candle::card::{CardFault, CardMode, Where};
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::{cpu::products::matrix::Matrix, files::weights::ggml, formats::Format};
 
 /// The number format of weights that are not quantised, of keys and values, and of the stream between layers.
 /// Norms, rotation, softmax and logits are computed in 32 bits.

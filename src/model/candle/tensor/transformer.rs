@@ -1,30 +1,21 @@
-//! The transformer that Llama, Mistral and Qwen share, as tensors.
+//! The transformer that Llama, Mistral and Qwen share, as tensors, and its cache: keys and values of the
+//! tokens seen, in tensors allocated once.
 //!
-//! Invariant: a pass writes only past the end of the cache, and the caller commits. The numbers of the stream
-//! are those of the place; norms, rotation, softmax and logits are computed in 32 bits. This file knows no
-//! file format.
+//! Invariants: a pass writes only past the end of the cache, and the caller commits. Positions `0..len` of
+//! every layer are valid; garbage past them is overwritten by the next write. So truncation only lowers
+//! `len`, and a pass that fails before `commit` has changed nothing that can be seen. The numbers of the
+//! stream are those of the place; norms, rotation, softmax and logits are computed in 32 bits. This file
+//! knows no file format.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 
-use super::{
-    factor::{Factor, Product},
-    layers,
-    placement::Place,
-};
-use crate::model::{
-    candle::{
-        card::{LayerWeights, ModelWeights},
-        kv_cache::KvCache,
-    },
-    cpu::{
-        attention::Attention,
-        products::linear,
-        rotation::Rotation,
-        transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
-    },
-    error::ModelError,
-    files::{config::Config, weights::Weights},
-};
+use super::factor::{Factor, Product, multiplicable};
+use super::placement::Place;
+use crate::model::candle::card::{LayerWeights, ModelWeights};
+use crate::model::cpu::transformer::{EMBEDDING, NORM, OUTPUT, norms, products};
+use crate::model::cpu::{attention::Attention, ops::Rotation, products::matrix};
+use crate::model::error::ModelError;
+use crate::model::files::{config::Config, weights::Weights};
 
 /// One block.
 #[derive(Debug)]
@@ -75,11 +66,11 @@ impl Layer {
     ) -> std::result::Result<Self, ModelError> {
         let mut product = |which: usize| -> std::result::Result<Product, ModelError> {
             let (parts, inputs, biased) = &products(config, index)[which];
-            let names = linear::matrix_names(parts);
+            let names = matrix::matrix_names(parts);
             let names: Vec<(&str, usize)> =
                 names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
             let factor = Factor::load(weights, &names, *inputs, place)?;
-            let bias = biased.then(|| linear::bias(weights, parts)).transpose()?;
+            let bias = biased.then(|| matrix::bias(weights, parts)).transpose()?;
             let bias = bias.map(|bias| place.vector(&bias)?.to_dtype(place.precision));
             Ok(Product { factor, bias: bias.transpose()? })
         };
@@ -184,14 +175,14 @@ impl TensorTransformer {
         for (index, layer) in self.layers.iter().enumerate() {
             let attended = self.attention(layer, index, &x, cache, &pass)?;
             x = (x + attended)?;
-            let hidden = layers::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
+            let hidden = rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
             let hidden = layer.gate_up.apply(&hidden)?;
             let gate = hidden.narrow(1, 0, self.config.intermediate)?;
             let up = hidden.narrow(1, self.config.intermediate, self.config.intermediate)?;
             x = (x + layer.down.apply(&(gate.silu()? * up)?)?)?;
         }
         x = x.narrow(0, count - wanted, wanted)?;
-        let hidden = layers::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
+        let hidden = rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         self.output.product(&hidden)?.to_dtype(DType::F32)
     }
 
@@ -234,20 +225,175 @@ impl TensorTransformer {
         pass: &PassContext,
     ) -> Result<Tensor> {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
-        let qkv = layer.qkv.apply(&layers::rms_norm(x, &layer.attention_norm, epsilon)?)?;
+        let qkv = layer.qkv.apply(&rms_norm(x, &layer.attention_norm, epsilon)?)?;
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
-        let mut queries = layers::split(&qkv.narrow(1, 0, queries_width)?, head_dim)?;
-        let mut keys = layers::split(&qkv.narrow(1, queries_width, keys_width)?, head_dim)?;
-        let values = layers::split(&qkv.narrow(1, queries_width + keys_width, keys_width)?, head_dim)?;
+        let mut queries = split(&qkv.narrow(1, 0, queries_width)?, head_dim)?;
+        let mut keys = split(&qkv.narrow(1, queries_width, keys_width)?, head_dim)?;
+        let values = split(&qkv.narrow(1, queries_width + keys_width, keys_width)?, head_dim)?;
         if let Some([of_queries, of_keys]) = &layer.head_norms {
-            queries = layers::rms_norm(&queries, of_queries, epsilon)?;
-            keys = layers::rms_norm(&keys, of_keys, epsilon)?;
+            queries = rms_norm(&queries, of_queries, epsilon)?;
+            keys = rms_norm(&keys, of_keys, epsilon)?;
         }
-        let queries = layers::rotate(&queries, &pass.cos, &pass.sin)?;
-        let keys = layers::rotate(&keys, &pass.cos, &pass.sin)?;
+        let queries = rotate(&queries, &pass.cos, &pass.sin)?;
+        let keys = rotate(&keys, &pass.cos, &pass.sin)?;
         let (first_key, unseen) = &pass.views[usize::from(self.config.window_of(index).is_some())];
         let (keys, values) = cache.extend(index, &keys, &values, *first_key)?;
         debug_assert_eq!(keys.dims().get(1), Some(&(pass.position + pass.count - first_key)));
-        layer.attention_out.apply(&layers::attend(&queries, &keys, &values, unseen.as_ref())?)
+        layer.attention_out.apply(&attend(&queries, &keys, &values, unseen.as_ref())?)
+    }
+}
+
+/// Root-mean-square normalisation over the last dimension, in 32 bits; the result has the numbers of `x`.
+pub(super) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f32) -> Result<Tensor> {
+    let wide = x.to_dtype(DType::F32)?.contiguous()?;
+    candle_nn::ops::rms_norm(&wide, weight, epsilon)?.to_dtype(x.dtype())
+}
+
+/// Rows `[n, heads * head_dim]` -> heads `[heads, n, head_dim]`, contiguous.
+pub(super) fn split(x: &Tensor, head_dim: usize) -> Result<Tensor> {
+    let (count, width) = x.dims2()?;
+    x.reshape((count, width / head_dim, head_dim))?.transpose(0, 1)?.contiguous()
+}
+
+/// Rotates each pair of numbers (`i`, `i + head_dim / 2`) of heads `[heads, n, head_dim]` by the angles of
+/// its row: cosines and sines `[n, head_dim / 2]`. In 32 bits.
+fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let wide = x.to_dtype(DType::F32)?.contiguous()?.unsqueeze(0)?;
+    candle_nn::rotary_emb::rope(&wide, cos, sin)?.squeeze(0)?.to_dtype(x.dtype())
+}
+
+/// Attention of `queries` (`[heads, n, head_dim]`) to `keys` and `values` (`[kv_heads, keys, head_dim]`):
+/// rows `[n, heads * head_dim]`. Neighbouring heads share a key head. `unseen` (`[n, keys]`) is added to the
+/// scores: minus infinity where a query does not see a key.
+pub(super) fn attend(
+    queries: &Tensor,
+    keys: &Tensor,
+    values: &Tensor,
+    unseen: Option<&Tensor>,
+) -> Result<Tensor> {
+    let (heads, count, head_dim) = queries.dims3()?;
+    let (kv_heads, key_count, _) = keys.dims3()?;
+    let group = heads / kv_heads;
+    let queries = queries.reshape((kv_heads, group * count, head_dim))?;
+    #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^52")]
+    let scale = 1.0 / (head_dim as f64).sqrt();
+    let scores = multiplicable(&queries)?.matmul(&multiplicable(keys)?.transpose(1, 2)?)?;
+    let scores = (scores.to_dtype(queries.dtype())?.to_dtype(DType::F32)? * scale)?;
+    let scores = match unseen {
+        Some(unseen) => {
+            let scores = scores.reshape((kv_heads, group, count, key_count))?;
+            scores.broadcast_add(unseen)?.reshape((kv_heads, group * count, key_count))?
+        }
+        None => scores,
+    };
+    let weights = candle_nn::ops::softmax_last_dim(&scores.contiguous()?)?.to_dtype(values.dtype())?;
+    let attended = multiplicable(&weights)?.matmul(&multiplicable(values)?)?.to_dtype(values.dtype())?;
+    let attended = attended.reshape((heads, count, head_dim))?;
+    attended.transpose(0, 1)?.reshape((count, heads * head_dim))
+}
+
+/// One layer's keys and values, each `[kv_heads, context, head_dim]`.
+#[derive(Debug)]
+struct LayerCache {
+    keys: Tensor,
+    values: Tensor,
+}
+
+/// Keys and values of all layers.
+#[derive(Debug)]
+pub(in crate::model::candle) struct KvCache {
+    layers: Vec<LayerCache>,
+    context: usize,
+    len: usize,
+}
+
+impl KvCache {
+    /// An empty cache for `context` tokens. Allocates `2 * layers * kv_heads * context * head_dim` numbers.
+    ///
+    /// # Errors
+    /// If the tensors cannot be made.
+    pub(in crate::model::candle) fn new(
+        layers: usize,
+        [kv_heads, context, head_dim]: [usize; 3],
+        numbers: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let zeros = || Tensor::zeros((kv_heads, context, head_dim), numbers, device);
+        let layers = (0..layers)
+            .map(|_| Ok(LayerCache { keys: zeros()?, values: zeros()? }))
+            .collect::<Result<_>>()?;
+        Ok(Self { layers, context, len: 0 })
+    }
+
+    /// Number of tokens held.
+    pub(in crate::model::candle) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Number of tokens that fit.
+    pub(in crate::model::candle) fn context(&self) -> usize {
+        self.context
+    }
+
+    /// Keys and values of each layer, `[kv_heads, context, head_dim]`.
+    pub(in crate::model::candle) fn tensors(&self) -> impl Iterator<Item = [&Tensor; 2]> {
+        self.layers.iter().map(|layer| [&layer.keys, &layer.values])
+    }
+
+    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
+    /// views of positions `from .. len + n` of both.
+    ///
+    /// # Errors
+    /// If the shapes do not fit or there is no such layer.
+    pub(in crate::model::candle) fn extend(
+        &self,
+        layer: usize,
+        keys: &Tensor,
+        values: &Tensor,
+        from: usize,
+    ) -> Result<(Tensor, Tensor)> {
+        let Some(layer) = self.layers.get(layer) else {
+            candle_core::bail!("no layer {layer} in the cache");
+        };
+        let (_kv_heads, new, _head_dim) = keys.dims3()?;
+        layer.keys.slice_set(keys, 1, self.len)?;
+        layer.values.slice_set(values, 1, self.len)?;
+        let count = (self.len + new).saturating_sub(from);
+        Ok((layer.keys.narrow(1, from, count)?, layer.values.narrow(1, from, count)?))
+    }
+
+    /// Commits `count` tokens, which were written to every layer.
+    pub(in crate::model::candle) fn commit(&mut self, count: usize) {
+        self.len = (self.len + count).min(self.context);
+    }
+
+    /// Forgets all but the first `len` tokens; `len` is at most what is held. Constant time.
+    pub(in crate::model::candle) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(value: f32, count: usize) -> Tensor {
+        Tensor::full(value, (2, count, 4), &Device::Cpu).unwrap()
+    }
+
+    #[test]
+    fn the_cache_holds_committed_and_not_truncated_positions() {
+        let mut cache = KvCache::new(1, [2, 5, 4], DType::F32, &Device::Cpu).unwrap();
+        let (keys, _) = cache.extend(0, &filled(1.0, 3), &filled(1.0, 3), 0).unwrap();
+        assert_eq!(keys.dims(), [2, 3, 4]);
+        cache.commit(3);
+        cache.truncate(1);
+        cache.truncate(2);
+        assert_eq!((cache.len(), cache.context()), (1, 5));
+        let (_, values) = cache.extend(0, &filled(2.0, 1), &filled(2.0, 1), 0).unwrap();
+        let values: Vec<Vec<Vec<f32>>> = values.to_vec3().unwrap();
+        assert_eq!(values[1], [[1.0; 4], [2.0; 4]]);
+        assert!(cache.extend(0, &filled(0.0, 5), &filled(0.0, 5), 0).is_err());
+        assert!(cache.extend(1, &filled(0.0, 1), &filled(0.0, 1), 0).is_err());
     }
 }

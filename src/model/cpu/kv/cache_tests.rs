@@ -4,7 +4,7 @@ use candle_core::{Device, Tensor};
 use proptest::prelude::*;
 
 use super::{CpuCache, KEYS};
-use crate::model::formats::kv_format::KvFormat;
+use crate::model::formats::KvFormat;
 
 const FORMATS: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 const LAYERS: usize = 2;

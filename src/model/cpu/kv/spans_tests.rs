@@ -11,7 +11,7 @@ use half::f16;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::*;
-use crate::model::{cpu::pages::LARGE_PAGE, formats::kv_format::GROUP};
+use crate::model::{cpu::pages::LARGE_PAGE, formats::GROUP};
 
 const FORMATS: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 

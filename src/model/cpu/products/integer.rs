@@ -8,11 +8,6 @@
 //! Processors with AVX-512 VNNI, AVX-VNNI or AVX2 give the same bits; others unpack weights to floats
 //! ([`kernel`](super::kernel)).
 
-use pulp::Arch;
-use rayon::prelude::*;
-
-use crate::model::formats::{format::Format, instructions::Instructions};
-
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod rounded;
@@ -21,8 +16,12 @@ mod source;
 #[cfg(target_arch = "x86_64")]
 mod vnni;
 
-pub(crate) use self::rounded::{GROUP, RoundedRows, Stored};
+use pulp::Arch;
+use rayon::prelude::*;
+pub(crate) use rounded::{GROUP, RoundedRows, Stored};
+
 use self::rounded::{Group, Round};
+use crate::model::formats::{Format, Instructions};
 
 /// Least number of groups for which waking threads pays.
 const PARALLEL: usize = 1 << 12;

@@ -6,12 +6,9 @@
 
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
-use super::{
-    ahead::Prefetch,
-    packing,
-    panel::{CHUNK, PANEL},
-};
-use crate::model::formats::format::Format;
+use super::packing::{self, Prefetch};
+use super::{CHUNK, PANEL};
+use crate::model::formats::Format;
 
 /// Most panels computed together.
 const GROUP: usize = 4;

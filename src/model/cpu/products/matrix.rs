@@ -1,26 +1,25 @@
-//! Weight matrices, kept in the formats they were stored in, and their product with a few rows.
+//! Weight matrices, kept in the formats they were stored in, linear layers of a matrix and a bias, and their
+//! product with a few rows, of which perhaps only some outputs are wanted: the whole product would read all
+//! of the output matrix for logits that nobody looks at, where few tokens may follow.
 //!
-//! Invariant: the bits of an output do not depend on what else is in the pass, nor on the number of threads.
-//! So one pass over n tokens gives the very bits of n passes over one.
+//! Invariants: the bits of an output do not depend on what else is in the pass, nor on the number of threads.
+//! So one pass over n tokens gives the very bits of n passes over one. An output that is wanted has the bits
+//! it has in the whole product.
 
 use std::ops::Range;
 
-use candle_core::{Result, Tensor};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::{
-    integer::{self, RoundedRows, Stored},
-    kernel::{FloatRows, Panels},
-    packing,
-    panel::{CHUNK, PANEL},
-};
-use crate::{
-    ids::as_u64,
-    model::{
-        cpu::{pages::Pages, threads::linger},
-        formats::{format::Format, instructions::Instructions},
-    },
-};
+use super::integer::{self, RoundedRows, Stored};
+use super::kernel::{FloatRows, Panels};
+use super::{CHUNK, PANEL, packing};
+use crate::ids::as_u64;
+use crate::model::cpu::ops::{each_row, rows_of};
+use crate::model::cpu::{linger, pages::Pages};
+use crate::model::formats::{Format, Instructions};
+use crate::model::{error::ModelError, files::weights::Weights};
+use crate::vocab::{Contents, TokenSet};
 
 /// Panels computed at a time.
 const SHARE: usize = 16;
@@ -217,7 +216,7 @@ impl Matrix {
     }
 
     /// True if it is of one part, so that panel `p` has outputs `16 p ..`.
-    pub(crate) fn is_of_one_part(&self) -> bool {
+    fn is_of_one_part(&self) -> bool {
         self.parts.len() == 1
     }
 
@@ -256,7 +255,7 @@ impl Matrix {
     }
 
     /// Multiplies rows of inputs, which follow one another, and writes each product to its row of outputs.
-    pub(crate) fn product_in(&self, x: &[f32], mut rest: Vec<&mut [f32]>) {
+    fn product_in(&self, x: &[f32], mut rest: Vec<&mut [f32]>) {
         let count = rest.len();
         if count == 0 {
             return;
@@ -298,5 +297,273 @@ impl std::fmt::Debug for Matrix {
     }
 }
 
+/// `x` times a matrix, plus a bias if there is one.
+#[derive(Debug)]
+pub(crate) struct Linear {
+    matrix: Matrix,
+    bias: Option<Vec<f32>>,
+}
+
+impl Linear {
+    /// Reads the tensors `NAME.weight` and, if `biased`, `NAME.bias` of all `parts` (name and outputs), one
+    /// below the other.
+    ///
+    /// # Errors
+    /// Those of the weights.
+    pub(crate) fn load(
+        weights: &mut dyn Weights,
+        parts: &[(String, usize)],
+        inputs: usize,
+        biased: bool,
+    ) -> std::result::Result<Self, ModelError> {
+        let names = matrix_names(parts);
+        let names: Vec<(&str, usize)> =
+            names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
+        let matrix = read_matrix(weights, &names, inputs)?;
+        Ok(Self { matrix, bias: biased.then(|| bias(weights, parts)).transpose()? })
+    }
+
+    /// The matrix, to choose how its products are made.
+    pub(crate) fn matrix_mut(&mut self) -> &mut Matrix {
+        &mut self.matrix
+    }
+
+    /// Maps rows `[n, inputs]` to rows `[n, outputs]`.
+    pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        x.apply_op1_no_bwd(self)
+    }
+
+    /// [`apply`](Self::apply) plus `other` (rows `[n, outputs]`), in one step.
+    pub(crate) fn apply_plus(&self, x: &Tensor, other: &Tensor) -> Result<Tensor> {
+        x.apply_op2_no_bwd(other, self)
+    }
+
+    /// Computes the rows of the output, one after the other, and their number.
+    fn rows(&self, storage: &CpuStorage, layout: &Layout) -> Result<(Vec<f32>, usize)> {
+        let (values, count, width, stride) = rows_of(storage, layout)?;
+        if width != self.matrix.inputs() || stride != width && count > 1 {
+            candle_core::bail!("contiguous rows of {} are expected", self.matrix.inputs());
+        }
+        let mut out = self.matrix.product(&values[..count * width], count);
+        if let Some(bias) = &self.bias {
+            for row in out.chunks_exact_mut(self.matrix.outputs()) {
+                row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+            }
+        }
+        Ok((out, count))
+    }
+}
+
+/// Names of the weight tensors of `parts` (name and outputs), and the outputs of each.
+pub(crate) fn matrix_names(parts: &[(String, usize)]) -> Vec<(String, usize)> {
+    parts.iter().map(|(name, outputs)| (format!("{name}.weight"), *outputs)).collect()
+}
+
+/// Biases of `parts` (name and outputs), one after the other.
+///
+/// # Errors
+/// Those of the weights.
+pub(crate) fn bias(
+    weights: &mut dyn Weights,
+    parts: &[(String, usize)],
+) -> std::result::Result<Vec<f32>, ModelError> {
+    let mut all = Vec::new();
+    for (name, outputs) in parts {
+        all.extend(weights.vector(&format!("{name}.bias"), *outputs)?);
+    }
+    Ok(all)
+}
+
+/// Reads the matrices of `parts` (name and rows, each row `inputs` long), one below the other.
+///
+/// # Errors
+/// All errors of [`read`](Weights::read).
+pub(crate) fn read_matrix(
+    weights: &mut dyn Weights,
+    parts: &[(&str, usize)],
+    inputs: usize,
+) -> std::result::Result<Matrix, ModelError> {
+    let mut matrix = Matrix::new(inputs);
+    for &(name, rows) in parts {
+        // The files bound the sizes; the configuration does not, so room is reserved by what the files say.
+        matrix.reserve(weights.format(name, &[rows, inputs])?, rows);
+        weights.read(name, &[rows, inputs], &mut |format, stored| matrix.push(format, stored))?;
+    }
+    Ok(matrix)
+}
+
+impl CustomOp1 for Linear {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (out, count) = self.rows(storage, layout)?;
+        Ok((CpuStorage::F32(out), Shape::from((count, self.matrix.outputs()))))
+    }
+}
+
+impl CustomOp2 for Linear {
+    fn name(&self) -> &'static str {
+        "linear-plus"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+        other: &CpuStorage,
+        other_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (mut out, count) = self.rows(storage, layout)?;
+        let outputs = self.matrix.outputs();
+        let (other, others, width, stride) = rows_of(other, other_layout)?;
+        if (others, width) != (count, outputs) || outputs == 0 {
+            candle_core::bail!("{count} rows of {outputs} are expected");
+        }
+        each_row(&mut out, outputs, |row, out| {
+            out.iter_mut().zip(&other[row * stride..]).for_each(|(value, other)| *value += other);
+        });
+        Ok((CpuStorage::F32(out), Shape::from((count, outputs))))
+    }
+}
+
+/// Share of panels, one in this many, up to which a row is computed by itself. Rows of which more is wanted
+/// are computed together and whole: they share what is read.
+const FEW: usize = 4;
+/// Rows for which memory is kept though fewer are wanted now: about as many as a pass over a draft has.
+const SPARE: usize = 32;
+
+/// Multiplies rows `x` by `matrix`, one after the other. Of each row the outputs in its set (all if `None`)
+/// are computed; others may be minus infinity. The products overwrite `out` from its beginning, which grows
+/// if need be.
+pub(crate) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mut out: Vec<f32>) -> Vec<f32> {
+    let (inputs, outputs) = (matrix.inputs(), matrix.outputs());
+    let panels = outputs.div_ceil(PANEL);
+    let few = |set: &TokenSet| {
+        let runs = runs(set, panels);
+        let wanted: usize = runs.iter().map(ExactSizeIterator::len).sum();
+        (wanted * FEW <= panels && matrix.is_of_one_part()).then_some(runs)
+    };
+    let plan: Vec<Option<Vec<Range<usize>>>> = sets.iter().map(|set| few((*set)?)).collect();
+    let room = sets.len().next_power_of_two();
+    if !(sets.len() * outputs..=room.max(SPARE) * outputs).contains(&out.len()) {
+        // Growing would copy the old contents; and the memory of a long pass is given back.
+        out = vec![0.0; room * outputs];
+    }
+    let rows = || x.chunks_exact(inputs).zip(&plan);
+    let whole: Vec<f32> =
+        rows().filter(|(_, runs)| runs.is_none()).flat_map(|(row, _)| row).copied().collect();
+    let wanted: Vec<Wanted<'_>> =
+        rows().filter_map(|(row, runs)| Some(Wanted { row, panels: runs.as_deref()? })).collect();
+    let tiles = matrix.panels(&wanted);
+    let mut tiles = tiles.chunks_exact(PANEL);
+    let mut places = Vec::new();
+    for (out, runs) in out.chunks_exact_mut(outputs).zip(&plan) {
+        let Some(runs) = runs else {
+            places.push(out);
+            continue;
+        };
+        out.fill(f32::NEG_INFINITY);
+        for (panel, tile) in runs.iter().flat_map(Clone::clone).zip(&mut tiles) {
+            let out = &mut out[panel * PANEL..];
+            let count = out.len().min(PANEL);
+            out[..count].copy_from_slice(&tile[..count]);
+        }
+    }
+    matrix.product_in(&whole, places);
+    out
+}
+
+/// Panels, of the first `most`, that have tokens of the set, as runs of neighbours in order.
+fn runs(set: &TokenSet, most: usize) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut add = |panel: usize| match runs.last_mut() {
+        Some(last) if last.end > panel => {}
+        Some(last) if last.end == panel => last.end += 1,
+        _ => runs.push(panel..panel + 1),
+    };
+    match set.contents() {
+        Contents::Listed(tokens) => {
+            let panels = tokens.iter().map(|token| token.index() / PANEL);
+            panels.take_while(|&panel| panel < most).for_each(add);
+        }
+        Contents::Bits(words) => {
+            for (index, &word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+                let panels = (0..64 / PANEL).filter(|part| word >> (part * PANEL) & ((1 << PANEL) - 1) != 0);
+                let panels = panels.map(|part| index * (64 / PANEL) + part);
+                panels.take_while(|&panel| panel < most).for_each(&mut add);
+            }
+        }
+    }
+    runs
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod selection_tests {
+    use super::*;
+    use crate::ids::TokenId;
+    use crate::model::formats::Format;
+
+    fn set(size: usize, tokens: impl IntoIterator<Item = usize>) -> TokenSet {
+        let mut set = TokenSet::empty(size);
+        tokens.into_iter().for_each(|token| set.insert(TokenId::from_index(token).unwrap()));
+        set
+    }
+
+    fn matrix(inputs: usize, outputs: usize) -> Matrix {
+        let mut matrix = Matrix::new(inputs);
+        let weights: Vec<f32> = (0..inputs * outputs).map(|n| (n as f32 * 0.37).sin()).collect();
+        matrix.push(Format::F32, &weights.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
+        matrix
+    }
+
+    #[test]
+    fn wanted_panels_are_joined_into_runs_of_neighbours() {
+        let found = runs(&set(1000, [0, 15, 16, 63, 64, 200, 999]), 62);
+        assert_eq!(found, [0..2, 3..5, 12..13]);
+        assert_eq!(runs(&set(1000, [999, 0]), 63), [0..1, 62..63]);
+        assert!(runs(&set(1000, []), 63).is_empty());
+    }
+
+    #[test]
+    fn wanted_outputs_have_the_bits_of_the_whole_product() {
+        // The row alone, and with enough panels that threads are woken.
+        for (inputs, outputs) in [(48, 1003), (512, 9000)] {
+            let matrix = matrix(inputs, outputs);
+            let x: Vec<f32> = (0..5 * inputs).map(|n| (n as f32 * 0.11).cos()).collect();
+            let whole = matrix.product(&x, 5);
+            let sets = [
+                set(outputs, [3, 500, outputs - 1]),
+                set(outputs, 0..outputs),
+                set(outputs, []),
+                // A vocabulary may be larger or smaller than the matrix is.
+                set(outputs + 700, (outputs / 2..outputs / 2 + outputs / 5).chain([outputs + 600])),
+                set(40, [7, 39]),
+            ];
+            let mut wanted: Vec<Option<&TokenSet>> = sets.iter().map(Some).collect();
+            for unconstrained in [false, true] {
+                if unconstrained {
+                    wanted[4] = None;
+                }
+                // The memory was used before.
+                let memory = vec![7.0; if unconstrained { whole.len() / 2 } else { 2 * whole.len() }];
+                let got = product(&matrix, &x, &wanted, memory);
+                let got = &got[..whole.len()];
+                assert_eq!(got.len(), whole.len());
+                let mut left_out = 0;
+                for (index, (&got, &whole)) in got.iter().zip(&whole).enumerate() {
+                    let token = TokenId::from_index(index % outputs).unwrap();
+                    let computed = got.to_bits() == whole.to_bits();
+                    left_out += usize::from(!computed);
+                    let counts = wanted[index / outputs].is_none_or(|set| set.contains(token));
+                    assert!(computed || !counts && got == f32::NEG_INFINITY, "{index}");
+                }
+                assert!(left_out > 2 * outputs, "{left_out}");
+            }
+        }
+    }
+}

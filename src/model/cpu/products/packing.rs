@@ -14,15 +14,18 @@
 //! and one mask of a plane, which is how products of whole numbers take them ([`integer`](super::integer)).
 //! Whole bytes and the bits above the low four lie in that order.
 //!
+//! Panels are prefetched by instructions. The processor's own prefetcher stops at each page of 4 KB, which is
+//! the size of a chunk of a panel. Without them, the first rows that a chunk is multiplied with wait for
+//! memory, and nothing is loaded while the others are computed.
+//!
 //! Invariant: unpacked, a number is bit for bit what its format says in `f32`.
 
+#[cfg(target_arch = "x86_64")]
+use pulp::core_arch::x86::Sse;
 use pulp::{Simd, bytemuck::pod_read_unaligned};
 
-use super::{
-    panel::{BIAS, CHUNK, PANEL, PLANE},
-    scheme::{Block, LARGEST, Lanes, Legacy, ScaleAndMin, Scheme, SignedScale},
-};
-use crate::model::formats::format::Format;
+use super::{BIAS, Block, CHUNK, LARGEST, Lanes, Legacy, PANEL, PLANE, ScaleAndMin, Scheme, SignedScale};
+use crate::model::formats::Format;
 
 /// Bytes of a panel of `inputs` inputs, which are whole blocks.
 pub(crate) fn panel_bytes(format: Format, inputs: usize) -> usize {
@@ -336,6 +339,48 @@ fn half<S: Simd>(simd: S, bits: S::u32s) -> S::f32s {
     let number = simd.select_u32s(is_infinite, infinite, number);
     let sign = simd.and_u32s(bits, simd.splat_u32s(0x8000));
     simd.transmute_f32s_u32s(simd.or_u32s(number, simd.wrapping_dyn_shl_u32s(sign, simd.splat_u32s(16))))
+}
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// Prefetches memory where the processor has an instruction for it; else does nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prefetch {
+    #[cfg(target_arch = "x86_64")]
+    sse: Option<Sse>,
+}
+
+impl Prefetch {
+    /// Detects what this processor has.
+    pub(crate) fn new() -> Self {
+        Self {
+            #[cfg(target_arch = "x86_64")]
+            sse: Sse::try_new(),
+        }
+    }
+
+    /// Prefetches line number `line` of `bytes` to the first cache; nothing past their end.
+    #[inline(always)]
+    pub(crate) fn ask(self, bytes: &[u8], line: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(sse), Some(byte)) = (self.sse, bytes.get(line * LINE)) {
+            sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(byte).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (self, bytes, line * LINE);
+    }
+
+    /// Prefetches a line that is needed later to the second cache: rows of inputs fill the first.
+    #[inline(always)]
+    pub(crate) fn ask_far(self, bytes: &[u8], line: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(sse), Some(byte)) = (self.sse, bytes.get(line * LINE)) {
+            sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(std::ptr::from_ref(byte).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (self, bytes, line * LINE);
+    }
 }
 
 #[cfg(test)]

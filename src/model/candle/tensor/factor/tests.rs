@@ -3,11 +3,8 @@
 use candle_core::Device;
 
 use super::*;
-use crate::model::{
-    candle::tensor::Placement,
-    cpu::products::packing::tests::{QUANTISED, stored},
-    formats::format::Format,
-};
+use crate::model::cpu::products::packing::tests::{QUANTISED, stored};
+use crate::model::{candle::tensor::Placement, formats::Format};
 
 /// Rows of each of these formats, by index as name.
 struct StoredMatrices(Vec<(Format, Vec<u8>)>);

@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use crate::model::formats::instructions::Instructions;
+use crate::model::formats::Instructions;
 
 /// Inputs that share a scale.
 pub(crate) const GROUP: usize = 32;

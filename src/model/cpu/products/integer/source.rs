@@ -1,12 +1,7 @@
 //! Layout of the quants, factors and small scales of a packed block, for products in whole numbers.
 
-use super::{
-    super::{
-        panel::{BIAS, PANEL},
-        scheme::{Lanes, Scheme},
-    },
-    rounded::GROUP,
-};
+use super::rounded::GROUP;
+use crate::model::cpu::products::{BIAS, Lanes, PANEL, Scheme};
 
 /// Layout of the weights of a block.
 pub(super) trait Source {

@@ -7,17 +7,11 @@ use std::arch::x86_64::*;
 
 use pulp::bytemuck::{cast, pod_read_unaligned};
 
-use super::super::{
-    ahead::Prefetch,
-    packing::panel_bytes,
-    panel::{PANEL, PLANE},
-    scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
-};
-use super::{
-    rounded::{AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored, factors},
-    source::{Bytes, Planes, Source, chunks, shares, start},
-};
-use crate::model::formats::{format::Format, instructions::Instructions};
+use super::rounded::{AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored, factors};
+use super::source::{Bytes, Planes, Source, chunks, shares, start};
+use crate::model::cpu::products::packing::{Prefetch, panel_bytes};
+use crate::model::cpu::products::{Lanes, Legacy, PANEL, PLANE, ScaleAndMin, SignedScale};
+use crate::model::formats::{Format, Instructions};
 
 /// Rows of a large block, for which a panel's weights are unpacked once.
 const LARGE: usize = 16;
