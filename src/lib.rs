@@ -121,52 +121,8 @@
     )
 )]
 
-mod automata;
-mod clock;
-mod cores;
-pub mod ids;
-pub mod limits;
-
-mod special;
-mod split_mix;
-
-pub mod store;
-
-#[cfg_attr(not(feature = "candle"), expect(dead_code, reason = "only models read tensors"))]
-mod gguf;
-
-pub mod vocab;
-
 #[cfg(feature = "chat")]
 pub mod chat;
-
-pub mod grammar;
-
-mod scanner;
-
-mod lower;
-
-mod subterminal;
-
-mod parser;
-
-mod program;
-
-mod masks;
-
-mod machine;
-
-mod json_readers;
-
-mod session;
-
-mod questions;
-
-mod captures;
-
-mod compile;
-
-pub mod inspect;
 
 pub mod proposer;
 
@@ -181,23 +137,20 @@ pub mod experiment;
 pub mod mistralrs;
 
 #[cfg(feature = "oracle")]
-pub mod oracle;
-
-#[cfg(feature = "oracle")]
 #[doc(hidden)]
-pub use oracle::lookahead as further;
-
-pub use captures::{Capture, CaptureError, Captures};
-pub use compile::{CompiledGrammar, Compiler, TreeProgress};
-pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
-pub use ids::TokenId;
-pub use limits::{Budget, Cancel, LimitExceeded, Limits};
-pub use lower::{CompileError, CompileErrorKind, Terminals};
-pub use machine::{CompilerMemory, Context, Exploration, Memory};
-pub use questions::{Completion, NextChars, TerminalRun, ThreadView};
-pub use session::{Constraint, Patience, StepError, StepErrorKind, TextPlace, TrailingSpace};
-pub use subterminal::Lookahead;
-pub use vocab::{TokenSet, Vocabulary, VocabularyError};
+pub use domino_engine::further;
+#[cfg(feature = "oracle")]
+#[doc(inline)]
+pub use domino_engine::oracle;
+#[doc(inline)]
+pub use domino_engine::{
+    AutomataCache, Budget, Cancel, Capture, CaptureError, Captures, CompileError, CompileErrorKind,
+    CompiledGrammar, Compiler, CompilerMemory, Completion, Constraint, Context, Exploration, Grammar,
+    GrammarError, LimitExceeded, Limits, Lookahead, Memory, NextChars, Patience, StepError, StepErrorKind,
+    Syntax, TerminalRun, Terminals, TextPlace, ThreadView, TokenId, TokenSet, TrailingSpace, TreeProgress,
+    Vocabulary, VocabularyError, grammar, ids, inspect, limits, store, vocab,
+};
+use domino_engine::{TextEnd, clock, cores, gguf, special, split_mix};
 
 /// The programs in the pages, as doctests.
 #[cfg(doctest)]

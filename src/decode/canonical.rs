@@ -20,7 +20,7 @@ use super::single::{self, Choose, SingleText, TokenChoice};
 use super::stats::{DecodeStats, timed};
 use super::{decoder::check_size, options::DecodeOptions, run::Generation, sampling::sampler::Sampler};
 use crate::vocab::{Tokenizer, Vocabulary};
-use crate::{ids::TokenId, model::Model, session::Constraint};
+use crate::{Constraint, ids::TokenId, model::Model};
 
 /// Number of steps back in a text after which its tokens are free.
 const MOST_BACK: usize = 256;

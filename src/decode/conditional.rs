@@ -24,7 +24,7 @@ use super::stats::{DecodeStats, timed};
 use super::{decoder::check_size, options::DecodeOptions};
 use crate::ids::{TokenId, as_f64, as_u64};
 use crate::model::{BatchInput, BatchModel, Logits, Rows};
-use crate::session::{Constraint, Patience};
+use crate::{Constraint, Patience};
 use crate::{clock::Instant, vocab::TokenSet};
 
 /// Draws texts from a model conditioned on a language, by as many particles as the model has sequences.

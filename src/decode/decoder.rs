@@ -11,7 +11,7 @@ use super::run::{Generation, TextRun};
 use super::sampling::{Sampling, choice::possible};
 use super::{speculation::calibrate, steps::Steps};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{ids::TokenId, model::Model, proposer::Drafter, session::Constraint};
+use crate::{Constraint, ids::TokenId, model::Model, proposer::Drafter};
 
 /// Generates text with a model, under a constraint if there is one.
 pub struct Decoder<M: Model> {

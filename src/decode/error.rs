@@ -3,7 +3,7 @@
 //! Invariant: a failed step has generated nothing; the text before it stands.
 
 use super::sampling::sampler::DrawError;
-use crate::session::StepError;
+use crate::StepError;
 
 /// Kinds of [`BuildError`].
 #[derive(Debug, Clone, PartialEq, Eq)]

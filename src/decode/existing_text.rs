@@ -16,7 +16,7 @@ use super::error::{DecodeError, DecodeErrorKind};
 use super::sampling::sampler::{DrawError, Sampler};
 use super::sampling::{Sampling, logprobs::Logprobs};
 use crate::model::{Logits, Model, Rows};
-use crate::{ids::TokenId, session::Patience, vocab::Vocabulary};
+use crate::{Patience, ids::TokenId, vocab::Vocabulary};
 
 /// Greatest number of tokens taken back.
 const MOST: usize = 4;
@@ -114,7 +114,7 @@ impl<M: Model> Decoder<M> {
 /// The state of a replay.
 struct Replay<'a> {
     sampler: Sampler,
-    constraint: Option<crate::session::Constraint>,
+    constraint: Option<crate::Constraint>,
     /// Prompt and tokens.
     sequence: &'a [TokenId],
     /// Index of the next token.

@@ -5,7 +5,7 @@
 use super::sampling::Sampling;
 use super::sampling::penalties::{LogitBias, Penalties};
 use super::stop::StopStrings;
-use crate::{limits::DEFAULT_NEW_TOKENS, session::TrailingSpace};
+use crate::{TrailingSpace, limits::DEFAULT_NEW_TOKENS};
 
 /// The time at which the mask of allowed tokens is computed. The generated tokens are always the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -12,9 +12,9 @@ use super::sampling::logprobs::{Logprobs, likely};
 use super::stats::{DecodeStats, timed};
 use super::{error::DecodeError, options::DecodeOptions, stop::StopSearch};
 use crate::model::{Kept, KeptRows, Logits, RowAnswer, RowChoice};
-use crate::session::{Constraint, Patience, StepError, TextEnd};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{ids::TokenId, proposer::Drawn, questions::Completion};
+use crate::{Completion, ids::TokenId, proposer::Drawn};
+use crate::{Constraint, Patience, StepError, TextEnd};
 
 /// The reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use super::run::{Finish, Generation, patient};
 use super::stats::{DecodeStats, timed};
 use super::{error::DecodeError, options::DecodeOptions, sampling::sampler::Sampler, stop::StopSearch};
 use crate::model::{Model, Rows};
-use crate::{clock::Instant, ids::TokenId, session::Constraint, vocab::Vocabulary};
+use crate::{Constraint, clock::Instant, ids::TokenId, vocab::Vocabulary};
 
 /// Chooses a token.
 pub(crate) trait Choose {

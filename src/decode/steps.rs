@@ -9,7 +9,7 @@ use super::sampling::{choice::KeptRow, logprobs::Logprobs};
 use super::stats::{DecodeStats, timed};
 use super::{error::DecodeError, speculation::RunSpeculation};
 use crate::model::{Model, Rows};
-use crate::{ids::TokenId, proposer::Drafter, questions::Completion, session::Constraint};
+use crate::{Completion, Constraint, ids::TokenId, proposer::Drafter};
 
 /// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there
 /// are no more items.

@@ -16,16 +16,13 @@ use super::row::{End, K, Row, RunId};
 use super::run::{Load, Loaded, ModelPart, Others, Watch};
 use super::{error::ExperimentError, records::Records};
 use crate::chat::{ChatTemplate, Conversation};
-use crate::compile::{CompiledGrammar, Compiler};
 use crate::decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling, StopStrings};
 use crate::grammar::json_schema::{Escapes, Format, SchemaOptions};
 use crate::grammar::{AutomataCache, Grammar};
 use crate::proposer::{CountProposer, DraftLength, Drafter, Learning, Prior};
 use crate::vocab::{Tokenizer, Vocabulary};
-use crate::{
-    ids::TokenId, limits::Limits, lower::Terminals, model::Model, session::TrailingSpace,
-    subterminal::Lookahead,
-};
+use crate::{CompiledGrammar, Compiler};
+use crate::{Lookahead, Terminals, TrailingSpace, ids::TokenId, limits::Limits, model::Model};
 
 /// Seeds of warm-ups and of the uncounted run, far from those of definitions.
 const WARM_UP_SEED: u64 = 1_000_000;

@@ -18,10 +18,10 @@ use super::{
     records::{read_list, write_list},
 };
 use crate::{
+    Constraint, Patience,
     decode::{DecodeError, log_mass, possible},
     ids::{TokenId, as_f64},
     model::{Model, Rows},
-    session::{Constraint, Patience},
     vocab::TokenSet,
 };
 

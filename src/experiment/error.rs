@@ -3,10 +3,10 @@
 use std::{io, path::PathBuf};
 
 use crate::{
+    CompileError,
     chat::ChatError,
     decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
-    lower::CompileError,
     proposer::PriorError,
     vocab::VocabularyError,
 };

@@ -18,9 +18,9 @@ use crate::decode::{
 };
 use crate::model::{Model, Rows};
 use crate::proposer::{CountProposer, ForcedText, Propose, Seen, Site};
-use crate::session::{Constraint, Patience};
 use crate::vocab::{TokenSet, Tokenizer, Vocabulary};
-use crate::{compile::CompiledGrammar, ids::TokenId};
+use crate::{CompiledGrammar, ids::TokenId};
+use crate::{Constraint, Patience};
 
 /// The measures of one text.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{decode::Finish, ids::as_f64, subterminal::Lookahead};
+use crate::{Lookahead, decode::Finish, ids::as_f64};
 
 /// The paper's `k`: the number of terminals past the current one that a token may reach. A number in files,
 /// or `"infinite"`.

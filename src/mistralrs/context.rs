@@ -5,10 +5,7 @@
 //! token: until then nothing has been generated.
 
 use super::error::RequestError;
-use crate::{
-    ids::TokenId,
-    session::{Constraint, Patience, StepError, StepErrorKind},
-};
+use crate::{Constraint, Patience, StepError, StepErrorKind, ids::TokenId};
 
 /// A constraint that follows the engine's contexts.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use mistralrs_core::CustomLogitsProcessor;
 
 use super::{context::ContextFollower, error::RequestError, row, watch::RequestWatch};
 use crate::{
+    Constraint,
     decode::{Masking, Sampler},
     ids::TokenId,
-    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

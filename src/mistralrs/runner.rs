@@ -23,9 +23,9 @@ use super::{
     EngineVocabularyError, GrammarLogitsProcessor, RequestError, RequestWatch, free::FreeLogitsProcessor,
 };
 use crate::{
+    Constraint,
     decode::{DecodeOptions, DecodeStats, Finish, Generation, Sampler},
     ids::TokenId,
-    session::Constraint,
     vocab::{Tokenizer, Vocabulary},
 };
 
@@ -148,13 +148,7 @@ impl EngineRunner {
             MistralRsBuilder::new(pipeline, SchedulerConfig::DefaultScheduler { method }, false, None)
                 .with_no_prefix_cache(true);
         let engine = runtime.block_on(engine.build());
-        Ok(Self {
-            runtime,
-            engine,
-            vocabulary,
-            tokenizer,
-            speculation,
-        })
+        Ok(Self { runtime, engine, vocabulary, tokenizer, speculation })
     }
 
     /// The vocabulary of the model, for which grammars must be compiled.

@@ -19,7 +19,7 @@ use super::draft::{DraftLength, Drafter};
 use super::propose::{Guess, Propose, Seen, Site};
 use crate::special::{self, SpecialPiece};
 use crate::vocab::{Tokenizer, Vocabulary};
-use crate::{ids::TokenId, machine::Context, session::Constraint};
+use crate::{Constraint, Context, ids::TokenId};
 
 /// Greatest number of bytes of forced text looked ahead.
 const AHEAD: usize = 128;

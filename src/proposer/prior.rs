@@ -4,7 +4,7 @@ use super::counts::{ContextKeys, Counts};
 use super::{calibration::Calibration, propose::Seen};
 use crate::ids::{TokenId, as_index, saturating_u32};
 use crate::store::{Kind, PayloadKey, PayloadReader, PayloadWriter, StoreError, open, seal};
-use crate::{compile::CompiledGrammar, lower::Terminals, subterminal::Lookahead};
+use crate::{CompiledGrammar, Lookahead, Terminals};
 
 /// Counts of tokens by context for one grammar and one vocabulary, and how well guesses made of them did.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,7 +159,7 @@ impl Prior {
     pub fn new(grammar: &CompiledGrammar) -> Self {
         let vocabulary = grammar.vocabulary();
         Self {
-            grammar: grammar.program().grammar_key().hex(),
+            grammar: grammar.grammar_hash(),
             vocabulary: PayloadKey::of(&[vocabulary.fingerprint()]).hex(),
             size: vocabulary.size(),
             label: String::new(),

@@ -5,8 +5,8 @@
 //! text.
 
 use super::planner::Pass;
-use crate::session::{Constraint, Patience};
-use crate::{ids::TokenId, machine::Context, vocab::TokenSet};
+use crate::{Constraint, Patience};
+use crate::{Context, ids::TokenId, vocab::TokenSet};
 
 /// A token that may come next.
 #[derive(Debug, Clone, Copy, PartialEq)]

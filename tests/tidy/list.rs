@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! - The chart and its links are one data structure: an item points to links, and a link to items.
-//! circle src/parser/closure.rs 1
-//! circle src/parser/core.rs 1
+//! circle src/engine/parser/closure.rs 1
+//! circle src/engine/parser/core.rs 1
 //! ```
 //!
 //! A reason may go on in lines that begin with two spaces. An empty line ends a group. Groups of one rule

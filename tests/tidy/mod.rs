@@ -28,7 +28,7 @@ fn rules() -> Vec<Rule> {
     let files = format!("a folder has at most {} Rust files right in it", sizes::MOST_FILES);
     let function = format!("a function has at most {} lines", sizes::MOST_FUNCTION_LINES);
     vec![
-        rule("as", "no `as` on ids outside `src/ids.rs`", "files", Some("casts")),
+        rule("as", "no `as` on ids outside `src/engine/ids.rs`", "files", Some("casts")),
         rule("file", &lines, "files", None),
         rule("folder", &files, "folders", None),
         rule("fragment", "documentation opens with a sentence, not a fragment", "files", Some("summaries")),

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The one place that turns numbers into ids.
-const IDS: &str = "src/ids.rs";
+const IDS: &str = "src/engine/ids.rs";
 
 /// Files that break either rule.
 pub(super) fn conversions(sources: &[Source]) -> Vec<Found> {

@@ -43,7 +43,7 @@ const PARTS: [Part; 6] = [
     Part { name: "laboratory", paths: &["src/experiment/", "experiments/", "benches/"], ceiling: 14_000 },
     Part {
         name: "models and decoding",
-        paths: &["src/proposer/", "src/decode/", "src/model/", "src/chat/", "src/gguf/"],
+        paths: &["src/proposer/", "src/decode/", "src/model/", "src/chat/", "src/engine/gguf/"],
         ceiling: 18_500,
     },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_400 },

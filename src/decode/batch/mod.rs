@@ -25,7 +25,7 @@ use crate::ids::{TokenId, as_f64};
 use crate::model::{BatchInput, BatchModel, Logits};
 use crate::proposer::{Allocation, DraftBudget, Drafter, Offered, Pass, PassCost, Speedup};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{clock::Instant, cores, session::Constraint};
+use crate::{Constraint, clock::Instant, cores};
 
 /// Least value of a drafted token relative to its cost, if several sequences share a pass: a further token
 /// costs nearly as much there as one without a draft, so a small error of the cost would turn a gain into a

@@ -13,7 +13,7 @@ use crate::decode::options::{DecodeOptions, Masking};
 use crate::decode::stats::{DecodeStats, timed};
 use crate::model::{Kept, RowAnswer, RowChoice};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{ids::TokenId, proposer::Drawn, session::Constraint};
+use crate::{Constraint, ids::TokenId, proposer::Drawn};
 
 /// The settings that all choices of a run share.
 #[derive(Clone)]

@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::decode::run::{PassRow, PassRows, Step, TextRun};
 use crate::decode::{error::DecodeError, sampling::logprobs::likely_of, stats::timed};
 use crate::proposer::{Draft, DraftBudget, Drafter, Offered, Pass, Proposal, Seen, Site};
-use crate::{clock::Instant, ids::TokenId, model::Rows as Wanted, session::Constraint, vocab::TokenSet};
+use crate::{Constraint, clock::Instant, ids::TokenId, model::Rows as Wanted, vocab::TokenSet};
 
 /// Phase between two passes: holds the last one, which is still to be accounted for.
 pub(in crate::decode) struct Between {

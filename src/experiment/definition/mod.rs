@@ -13,7 +13,6 @@ use std::path::Path;
 
 pub use parts::{AnswerPlace, DraftSource, ExternalProgram, Functions, Prompt, Task, Turns, WarmUpPrompts};
 use serde_json::{Value, json};
-pub(super) use source::notation;
 pub use source::{GrammarTexts, ShippedGrammars};
 
 use self::raw::RawDefinition;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::source::{DefinitionSource, notation};
+use super::source::DefinitionSource;
 use crate::experiment::error::ExperimentError;
 use crate::grammar::Syntax;
 use crate::grammar::tools::{Calling, Choice, Spelling, Tools, calls::Reader};
@@ -87,7 +87,7 @@ impl Task {
         };
         let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
         let mut value = json!({
-            "name": self.name, "syntax": notation(self.syntax), "prompts": prompts, "answer": answer,
+            "name": self.name, "syntax": self.syntax.name(), "prompts": prompts, "answer": answer,
             "grammar": hash(&self.grammar),
         });
         if !self.warm_up_prompts.is_empty() {
@@ -98,7 +98,7 @@ impl Task {
         }
         if !self.also.is_empty() {
             let also: Vec<Value> =
-                self.also.iter().map(|(syntax, text)| json!([notation(*syntax), hash(text)])).collect();
+                self.also.iter().map(|(syntax, text)| json!([syntax.name(), hash(text)])).collect();
             value["also"] = json!(also);
         }
         value

@@ -71,19 +71,6 @@ pub(super) fn advice(shipped: ShippedGrammars<'_>, name: &str) -> String {
     }
 }
 
-/// Returns the name of a notation in definitions and records.
-pub(in crate::experiment) fn notation(syntax: Syntax) -> &'static str {
-    match syntax {
-        Syntax::Gbnf => "gbnf",
-        Syntax::Regex => "regex",
-        Syntax::Ebnf => "ebnf",
-        Syntax::Lark => "lark",
-        Syntax::LarkGreedy => "lark_greedy",
-        Syntax::JsonSchema => "json_schema",
-        Syntax::StructuralTag => "structural_tag",
-    }
-}
-
 /// Returns the notation of a file by its ending, as the program's flags do.
 pub(super) fn of_ending(path: &Path) -> Syntax {
     match path.extension().and_then(|extension| extension.to_str()) {

@@ -9,7 +9,7 @@ use crate::decode::{
 };
 use crate::model::{BatchModel, InTurns, Model};
 use crate::proposer::{CountProposer, DraftLength, DraftRecipe, Drafter, Learning, Prior, Propose};
-use crate::{compile::CompiledGrammar, ids::TokenId, session::Constraint, vocab::Tokenizer};
+use crate::{CompiledGrammar, Constraint, ids::TokenId, vocab::Tokenizer};
 
 /// A decoder's own run, with or without drafts.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::decode::{DecodeError, DecodeOptions, DecodeStats, Generation, Sampler
 use crate::experiment::Task;
 use crate::experiment::error::{ExperimentError, PeerError};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{compile::CompiledGrammar, ids::TokenId, model::Model, proposer::Prior, session::Constraint};
+use crate::{CompiledGrammar, Constraint, ids::TokenId, model::Model, proposer::Prior};
 
 /// The constraint on the texts of such an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,12 +6,11 @@
 
 use super::*;
 use crate::{
-    compile::Compiler,
+    Compiler, Lookahead,
     decode::Sampling,
     grammar::{Grammar, Syntax},
     limits::Limits,
     model::{Logits, Rows, ScriptedError},
-    subterminal::Lookahead,
     vocab::Vocabulary,
 };
 

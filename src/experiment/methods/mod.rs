@@ -30,7 +30,7 @@ use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::decode::single::{self, Choose};
 use crate::decode::{DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking};
 use crate::proposer::{CountProposer, DraftLength, Prior, Propose};
-use crate::{compile::CompiledGrammar, ids::TokenId, lower::Terminals, model::Model, vocab::Tokenizer};
+use crate::{CompiledGrammar, Terminals, ids::TokenId, model::Model, vocab::Tokenizer};
 
 /// The inputs of a method: a decoder whose sampling and limits are set, and a grammar.
 pub struct Stage<'a, M: Model> {

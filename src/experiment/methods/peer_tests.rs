@@ -4,9 +4,8 @@ use std::path::Path;
 
 use super::{tests::made_with, *};
 use crate::{
-    Compiler, Grammar, Limits,
+    Compiler, Constraint, Grammar, Limits,
     experiment::{Others, Row, Task},
-    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

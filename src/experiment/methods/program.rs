@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{ExternalWriter, PeerError};
 use crate::decode::{DecodeOptions, DecodeStats, Finish, Generation};
-use crate::experiment::{End, ExperimentError, ExternalProgram, Task, definition::notation};
+use crate::experiment::{End, ExperimentError, ExternalProgram, Task};
 use crate::{ids::TokenId, vocab::Vocabulary};
 
 /// The folder of a definition's programs, and what they are given.
@@ -61,7 +61,7 @@ impl Programs {
         };
         let mut talk = Talk { child, input, output: BufReader::new(output) };
         let grammar = program.grammar.then(|| {
-            let texts = task.notations().map(|(syntax, text)| (notation(syntax), text));
+            let texts = task.notations().map(|(syntax, text)| (syntax.name(), text));
             NotatedGrammar { name: &task.name, texts: texts.collect() }
         });
         let model = self.models.get(model).map_or(Path::new(""), PathBuf::as_path);

@@ -10,7 +10,7 @@
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::decode::single::{Choose, SingleText, TokenChoice};
 use crate::decode::{DecodeError, DecodeStats, Sampler, possible, timed};
-use crate::{ids::TokenId, model::Model, session::Constraint, vocab::TokenSet};
+use crate::{Constraint, ids::TokenId, model::Model, vocab::TokenSet};
 
 /// Draws again until a token is allowed.
 #[derive(Debug, Default)]

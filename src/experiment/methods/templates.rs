@@ -13,6 +13,7 @@ use std::borrow::Cow;
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
+    Constraint,
     decode::{
         DecodeError, DecodeStats, Sampler,
         single::{Choose, SingleText, TokenChoice},
@@ -21,7 +22,6 @@ use crate::{
     ids::TokenId,
     model::Model,
     proposer::{ForcedText, Site},
-    session::Constraint,
     vocab::{TokenSet, Tokenizer, Vocabulary},
 };
 

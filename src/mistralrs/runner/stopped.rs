@@ -1,9 +1,9 @@
 //! Stop strings in a text that another engine writes.
 
 use crate::{
+    Constraint,
     decode::{DecodeOptions, StopSearch},
     ids::TokenId,
-    session::Constraint,
     vocab::Vocabulary,
 };
 

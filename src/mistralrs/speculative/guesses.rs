@@ -3,14 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    CompiledGrammar,
+    CompiledGrammar, Constraint,
     decode::Sampler,
     ids::TokenId,
     proposer::{
         CountProposer, Counting, Draft, DraftLength, DraftRecipe, Drafter, Learning, Pass, PassCost, Prior,
         Seen, Site,
     },
-    session::Constraint,
     vocab::Tokenizer,
 };
 

@@ -23,6 +23,7 @@ use super::{
     widths::Widths,
 };
 use crate::{
+    Constraint,
     decode::{DrawError, Masking, Sampler, StopSearch, StopStrings},
     ids::TokenId,
     mistralrs::{
@@ -31,7 +32,6 @@ use crate::{
         row,
         watch::RequestWatch,
     },
-    session::Constraint,
     vocab::{TokenSet, Vocabulary},
 };
 

@@ -17,10 +17,10 @@ use super::{
     widths::Widths,
 };
 use crate::{
+    Constraint,
     decode::{Masking, Sampler, StopStringError, StopStrings},
     mistralrs::watch::RequestWatch,
     proposer::{DraftLength, PassCost},
-    session::Constraint,
     vocab::{Tokenizer, Vocabulary},
 };
 

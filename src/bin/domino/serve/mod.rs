@@ -31,4 +31,3 @@ mod work;
 mod writing;
 
 pub(crate) use run::run;
-

@@ -24,9 +24,9 @@ use super::super::writing::{
 use super::super::{
     access::Caller, grammars::Prepared, problem::Problem, prompts::PromptAsked, server::Server,
 };
+use crate::grammar::compiler::Reach;
 use crate::grammar::warned::{self, Reports};
 use crate::grammar::{compiler, notation::Notation, notation::relaxed_as_json};
-use crate::grammar::compiler::Reach;
 
 /// Time between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);

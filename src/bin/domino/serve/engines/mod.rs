@@ -23,9 +23,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::kept::{Keeping, PriorKeeper};
 use super::{args::DraftSize, args::Speculation, bounds::Places, problem::Problem};
-use crate::{
-    session::drafts::Learner, session::drafts::Which, terminal::failure::BadInput,
-};
+use crate::{session::drafts::Learner, session::drafts::Which, terminal::failure::BadInput};
 
 /// A model that writes texts, by itself and beside one another.
 pub(crate) trait Engine: Send + Sync {
@@ -163,10 +161,7 @@ struct Inner {
 pub(crate) struct Book {
     pub(crate) learner: Learner,
     /// Made by the engine of the counts, and kept for its next text.
-    #[cfg_attr(
-        not(feature = "mistralrs"),
-        expect(dead_code, reason = "our own engine takes drafters")
-    )]
+    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) kept: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Has the counts written when they have changed, and when nobody uses them any more.
     _keeping: Option<Keeping>,
@@ -213,19 +208,13 @@ impl GrammarGuesses {
     }
 
     /// The recipe of the drafters.
-    #[cfg_attr(
-        not(feature = "mistralrs"),
-        expect(dead_code, reason = "our own engine takes drafters")
-    )]
+    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) fn recipe(&self) -> &DraftRecipe {
         &self.inner.recipe
     }
 
     /// The least acceptance of a guess, where their number is fixed.
-    #[cfg_attr(
-        not(feature = "mistralrs"),
-        expect(dead_code, reason = "our own engine takes drafters")
-    )]
+    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) fn threshold(&self) -> f64 {
         self.inner.threshold
     }

@@ -19,8 +19,8 @@ use super::{
     access::Caller, args::SchemaRules, asked::grammar::GrammarAsked, observe::metrics::Metrics,
     problem::Problem, work::Pool, work::PoolTask, writing::captured,
 };
-use crate::grammar::{compiled::Capturing, compiler, notation::Notation, notation::Parsed, warned};
 use crate::grammar::compiler::Reach;
+use crate::grammar::{compiled::Capturing, compiler, notation::Notation, notation::Parsed, warned};
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;

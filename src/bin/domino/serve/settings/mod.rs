@@ -17,7 +17,6 @@ pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsStri
     file::merge(command, line)
 }
 
-
 /// Converts clap's error about the flags of a file to the program's own form.
 pub(crate) fn of_file(error: &clap::Error) -> BadInput {
     let text = error.render().to_string();

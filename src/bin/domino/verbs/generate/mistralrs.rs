@@ -112,7 +112,6 @@ fn drafts(
     })
 }
 
-
 /// Makes the error of a model that cannot be loaded bad input of the user's.
 fn bad_model(error: RunnerError) -> anyhow::Error {
     match error {

@@ -72,4 +72,3 @@ impl TextDrafts {
         self.guesses.is_some()
     }
 }
-
