@@ -1,9 +1,10 @@
-//! The engine of `domino-decoding`: from the text of a grammar and a vocabulary to the tokens that may follow.
+//! The engine of `domino-decoding`: from the text of a grammar and a vocabulary to the tokens that may
+//! follow.
 //!
-//! It knows nothing of models and of drawing. Programs use it by the library `domino`, which has all that is public
-//! here under the same paths; its first page has the words and the map. Modules stand in the order in which data
-//! flows, and use only those above them. What has no page is for the packages of this repository alone, and changes
-//! without notice.
+//! It knows nothing of models and of drawing. Programs use it by the library `domino`, which has all that is
+//! public here under the same paths; its first page has the words and the map. Modules stand in the order in
+//! which data flows, and use only those above them. What has no page is for the packages of this repository
+//! alone, and changes without notice.
 
 #![cfg_attr(
     not(test),

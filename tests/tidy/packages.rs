@@ -1,5 +1,5 @@
-//! No part of the product outgrows its ceiling, and `docs/size.md` says how large each is. Nor is the default build
-//! cut into pieces: few of its files are small, and few of its lines only connect.
+//! No part of the product outgrows its ceiling, and `docs/size.md` says how large each is. Nor is the default
+//! build cut into pieces: few of its files are small, and few of its lines only connect.
 //!
 //! A line counts if it has code that is no test: neither a comment, nor blank, nor inside of a literal alone.
 //! Tests are what an attribute `cfg` with `test` takes in, files named `tests.rs` or `.._tests.rs`, and
@@ -38,22 +38,18 @@ struct Part {
 
 /// The parts, of which the first that has a file is its own. The last of `src` takes what is left.
 const PARTS: [Part; 6] = [
-    Part { name: "program", paths: &["src/bin/"], ceiling: 22_500 },
+    Part { name: "engine", paths: &["src/engine/"], ceiling: 51_000 },
+    Part { name: "program", paths: &["src/bin/"], ceiling: 21_200 },
     Part { name: "plugin for mistral.rs", paths: &["src/mistralrs"], ceiling: 3_500 },
     Part { name: "laboratory", paths: &["src/experiment/", "experiments/", "benches/"], ceiling: 14_000 },
-    Part {
-        name: "models and decoding",
-        paths: &["src/proposer/", "src/decode/", "src/model/", "src/chat/", "src/engine/gguf/"],
-        ceiling: 18_500,
-    },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_400 },
-    Part { name: "engine", paths: &["src/"], ceiling: 51_700 },
+    Part { name: "models and decoding", paths: &["src/"], ceiling: 17_600 },
 ];
 
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 92_000;
+const DEFAULT_CEILING: usize = 89_000;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -190,7 +186,8 @@ fn lines_of_code_are_counted() {
     for (path, name) in [
         ("src/bin/domino/main.rs", "program"),
         ("src/experiment/a.rs", "laboratory"),
-        ("src/lib.rs", "engine"),
+        ("src/engine/lib.rs", "engine"),
+        ("src/lib.rs", "models and decoding"),
         ("src/model/mod.rs", "models and decoding"),
     ] {
         assert_eq!(PARTS[of(path)].name, name);

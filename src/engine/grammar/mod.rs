@@ -216,8 +216,8 @@ impl Syntax {
     /// for a regular expression, without the line end behind it, which nobody means as a part of it. So a
     /// file means the same whatever editor has saved it. Linear; copies the text only if it has `\r\n`.
     ///
-    /// [`Grammar::parse`] takes a text as it is but for a byte order mark, and a regular expression entirely as
-    /// it is.
+    /// [`Grammar::parse`] takes a text as it is but for a byte order mark, and a regular expression entirely
+    /// as it is.
     ///
     /// # Examples
     /// ```

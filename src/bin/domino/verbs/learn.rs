@@ -317,7 +317,8 @@ fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
         let object = json!({
             "label": label, "grammar": grammar, "vocabulary": vocabulary, "observed": observed,
             "contexts": contexts, "levels": levels, "guesses": guesses, "right": right,
-            "lookahead": compiler::lookahead_number(lookahead), "terminals": compiler::terminals_name(terminals),
+            "lookahead": compiler::lookahead_number(lookahead),
+            "terminals": compiler::terminals_name(terminals),
         });
         return writeln!(out, "{object}");
     }

@@ -51,8 +51,8 @@ pub(crate) fn find(args: &EngineArgs) -> Result<(PathBuf, EngineName), BadInput>
     };
     if engine == EngineName::Mistralrs && !cfg!(feature = "mistralrs") {
         return Err(BadInput::new("this build of domino is without mistral.rs").hint(
-            "leave --engine out, or build one with it: cargo build --release --features mistralrs (500 crates \
-             more)",
+            "leave --engine out, or build one with it: cargo build --release --features mistralrs (500 \
+             crates more)",
         ));
     }
     args.check(engine)?;
