@@ -339,9 +339,10 @@ impl CompletionSearch<'_> {
         readers: &JsonReaders,
     ) -> Result<Option<Vec<u8>>, LimitExceeded> {
         let mut stops = vec![DetourNode { state: start, readers: readers.clone(), from: None, length: 0 }];
-        let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0))]);
+        // Of equally near nodes the longest text is first: keys and items differ in many ways, and one is enough.
+        let mut open = BinaryHeap::from([(Reverse(self.distance(start)?), 0, Reverse(0))]);
         let mut seen = HashSet::new();
-        while let Some(Reverse((_, at))) = open.pop() {
+        while let Some((_, _, Reverse(at))) = open.pop() {
             let (state, length) = (stops[at].state, stops[at].length);
             if self.machine.is_complete(state) {
                 return Ok(Some(text_to_stop(&stops, at)));
@@ -360,7 +361,8 @@ impl CompletionSearch<'_> {
                 let Some((to, readers)) = led else { continue };
                 let rest = self.distance(to)?;
                 if rest < u64::MAX {
-                    open.push(Reverse((rest.saturating_add(length + 1), stops.len())));
+                    let all = Reverse(rest.saturating_add(length + 1));
+                    open.push((all, length + 1, Reverse(stops.len())));
                     stops.push(DetourNode { state: to, readers, from: Some((at, byte)), length: length + 1 });
                 }
             }

@@ -35,6 +35,24 @@ fn call(arguments: &str) -> String {
     format!("<tool_call>\n{{\"name\": \"f\", \"arguments\": {arguments}}}\n</tool_call>")
 }
 
+/// The grammar of the program refuses a repeated key; a copy of its text and other grammars of JSON do not.
+#[test]
+fn the_shipped_json_refuses_a_repeated_key() {
+    let copy = file_of(include_str!("../../../grammars/json.gbnf"), ".gbnf");
+    let copy = copy.path().to_str().unwrap();
+    for (text, is_new) in [
+        (r#"{"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]}"#, true),
+        (r#"{"a": 1, "a": 2}"#, false),
+        (r#"{"a": 1, "\u0061": 2}"#, false),
+        (r#"{"x": {"a": 1, "b": 2, "a": 3}}"#, false),
+    ] {
+        for (grammar, taken) in [("json", is_new), (copy, true), ("rfc8259", true), ("paper/json", true)] {
+            let run = domino(&["check", "--grammar", grammar, "-"], text.as_bytes());
+            assert_eq!(run.code == Some(0), taken, "{grammar} {text}: {} {}", run.stdout, run.stderr);
+        }
+    }
+}
+
 #[test]
 fn check_takes_all_spellings_of_numbers_by_default() {
     let schema =

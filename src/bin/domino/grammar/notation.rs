@@ -7,7 +7,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use domino::grammar::json_schema::{Relaxed, SchemaGrammar, SchemaOptions, WhiteSpace};
-use domino::{Grammar, GrammarError, Limits, Syntax, grammar::suggest};
+use domino::grammar::{DistinctKeys, suggest};
+use domino::{Grammar, GrammarError, Limits, Syntax};
 use serde_json::{Map, Value, json};
 
 use crate::{grammar::compiler, terminal::failure::BadInput};
@@ -17,6 +18,10 @@ use crate::{grammar::compiler, terminal::failure::BadInput};
 pub(crate) enum Notation {
     /// llama.cpp's GBNF (`*.gbnf`).
     Gbnf,
+    /// GBNF of JSON in which no object has a key twice, which the notation cannot say. For grammars that come
+    /// with the program.
+    #[value(skip)]
+    GbnfOfJson,
     /// One regular expression for the whole text (`*.regex`).
     Regex,
     /// Lark in the dialect of llguidance (`*.lark`).
@@ -87,7 +92,7 @@ impl Notation {
     /// The kind of a text in this notation, with an article.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
-            Self::Gbnf => "GBNF",
+            Self::Gbnf | Self::GbnfOfJson => "GBNF",
             Self::Regex => "a regular expression",
             Self::Lark | Self::LarkGreedy => "Lark",
             Self::Ebnf => "EBNF",
@@ -112,7 +117,7 @@ impl Notation {
     /// The library's name of this notation.
     pub(crate) fn syntax(self) -> Syntax {
         match self {
-            Self::Gbnf => Syntax::Gbnf,
+            Self::Gbnf | Self::GbnfOfJson => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
             Self::Lark => Syntax::Lark,
             Self::LarkGreedy => Syntax::LarkGreedy,
@@ -144,7 +149,7 @@ impl Notation {
                 WhiteSpace::Any => leaves(inside).with_white_space(WhiteSpace::Wide),
                 _ => leaves(inside),
             },
-            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
+            Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
 
@@ -156,7 +161,7 @@ impl Notation {
                 Some(&["--order", "--whitespace", "--escapes", "--numbers", "--format", "--closed"])
             }
             Self::Lark => Some(&["--escapes", "--numbers", "--format"]),
-            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
+            Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
         }
     }
 }
@@ -180,9 +185,20 @@ impl Notation {
             (_, Ok(text)) => {
                 let options = self.options_inside(options);
                 let grammar = Grammar::parse_by(self.syntax(), text, &options, limits, automata)?;
-                Ok(grammar.into())
+                Ok(self.finished(grammar).into())
             }
             _ => Ok(Grammar::parse_bytes_with(self.syntax(), text, limits, automata)?.into()),
+        }
+    }
+
+    /// Adds to a grammar what its text cannot say.
+    fn finished(self, grammar: Grammar) -> Grammar {
+        match self {
+            // A key may be a terminal together with what follows, so masks look at all tokens.
+            Self::GbnfOfJson => {
+                grammar.with_distinct_keys(DistinctKeys { may_run_out: false, are_terminals: false })
+            }
+            _ => grammar,
         }
     }
 }

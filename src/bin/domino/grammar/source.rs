@@ -332,7 +332,8 @@ macro_rules! shipped {
 
 /// All grammars that come with the program.
 pub(crate) const SHIPPED: &[Shipped] = shipped![
-    Gbnf: "json" "rfc8259" "gsm8k" "xml_person" "rpg" "c"
+    GbnfOfJson: "json";
+    Gbnf: "rfc8259" "gsm8k" "xml_person" "rpg" "c"
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
     "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c";
 ];

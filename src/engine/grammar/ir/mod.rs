@@ -130,6 +130,13 @@ impl Grammar {
         self.keys
     }
 
+    /// The same grammar without the texts in which an object has a key twice. Its texts must be JSON, which
+    /// is not checked. For notations that cannot say this themselves.
+    #[must_use]
+    pub fn with_distinct_keys(self, keys: DistinctKeys) -> Self {
+        Self { keys: Some(keys), ..self }
+    }
+
     /// The rule that some marks stand only after new items, if the texts of the grammar are restricted by it.
     #[must_use]
     pub fn distinct_items(&self) -> Option<DistinctItems> {

@@ -44,7 +44,7 @@ impl Captured {
 /// Captures what a grammar marks itself, if it can and does. Linear in grammars that can.
 pub(crate) fn marked(source: &Source, grammar: &Grammar) -> Option<Arc<Capturing>> {
     // These two have no marks, and may be large.
-    if matches!(source.notation, Notation::Gbnf | Notation::JsonSchema) {
+    if matches!(source.notation, Notation::Gbnf | Notation::GbnfOfJson | Notation::JsonSchema) {
         return None;
     }
     match Capturing::within(grammar, &[], &capture_limits()) {
