@@ -190,8 +190,8 @@ fn the_oracle_matches_whole_texts() {
     check_expressions::<domino::oracle::Oracle>();
 }
 
-/// Texts that a limit cuts are closed by their shortest completion, which must find another key where the nearest have
-/// come.
+/// Texts that a limit cuts are closed by their shortest completion, which must find another key where the
+/// nearest have come.
 #[test]
 fn every_beginning_of_json_can_be_closed_without_a_key_twice() {
     let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();

@@ -339,7 +339,7 @@ impl CompletionSearch<'_> {
         readers: &JsonReaders,
     ) -> Result<Option<Vec<u8>>, LimitExceeded> {
         let mut stops = vec![DetourNode { state: start, readers: readers.clone(), from: None, length: 0 }];
-        // Of equally near nodes the longest text is first: keys and items differ in many ways, and one is enough.
+        // Of equally near nodes the longest text is first: keys differ in many ways, and one is enough.
         let mut open = BinaryHeap::from([(Reverse(self.distance(start)?), 0, Reverse(0))]);
         let mut seen = HashSet::new();
         while let Some((_, _, Reverse(at))) = open.pop() {
