@@ -201,7 +201,9 @@ fn every_beginning_of_json_can_be_closed_without_a_key_twice() {
         r#"{"a":{"":[1,{"a":2,"b":"x"}],"a":3, "aa":{}},"b":4,"":5, "c":{"":{"":null, "\u0061":6}, "b":7}}"#;
     let mut constraint = compiled.constraint();
     for at in 0..=text.len() {
-        let rest = constraint.shortest_completion().unwrap().bytes;
+        let completion = constraint.shortest_completion().unwrap();
+        assert!(completion.tokens.is_some(), "{at}");
+        let rest = completion.bytes;
         let closed = [&text.as_bytes()[..at], &rest[..]].concat();
         assert!(decider.accepts(&closed), "{}", closed.escape_ascii());
         if let Some(&byte) = text.as_bytes().get(at) {

@@ -523,7 +523,7 @@ impl Constraint {
         other.advance_bytes(&[byte])?;
         bytes.push(byte);
         bytes.extend_from_slice(&other.shortest_completion()?.bytes);
-        Ok(Completion { bytes, tokens: None, fewest: false })
+        Ok(Completion { tokens: self.program.tokens_of(&bytes), bytes, fewest: false })
     }
 
     /// A completion that the readers of keys and items allow, found byte by byte.
@@ -534,7 +534,7 @@ impl Constraint {
             machine.completion_with_readers(program, state, &readers)
         })?;
         let bytes = bytes.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
-        Ok(Completion { bytes, tokens: None, fewest: false })
+        Ok(Completion { tokens: self.program.tokens_of(&bytes), bytes, fewest: false })
     }
 
     /// Returns a completion in which no item comes again that must not: the given one if it has none, else
@@ -554,6 +554,38 @@ impl Constraint {
 }
 
 impl Program {
+    /// Returns the fewest tokens that spell bytes; `None` if the vocabulary lacks some, or if the grammar asks
+    /// for special tokens, whose names are more than their bytes. Linear in the bytes times the longest token.
+    fn tokens_of(&self, bytes: &[u8]) -> Option<Vec<TokenId>> {
+        if !self.asked.specials.is_empty() {
+            return None;
+        }
+        let trie = self.vocabulary.trie();
+        // For each place: the number of tokens to the end, the first of them, and where that one ends.
+        let mut ways: Vec<Option<(usize, TokenId, usize)>> = vec![None; bytes.len()];
+        for at in (0..bytes.len()).rev() {
+            let mut node = trie.root_child(bytes[at]);
+            let mut end = at + 1;
+            while let Some(here) = node {
+                let rest = ways.get(end).map_or(Some(0), |way| way.map(|(count, ..)| count));
+                if let Some((token, rest)) = token_at(trie, here).zip(rest)
+                    && ways[at].is_none_or(|(count, ..)| rest + 1 < count)
+                {
+                    ways[at] = Some((rest + 1, token, end));
+                }
+                node = bytes.get(end).and_then(|&byte| trie.child(here, byte));
+                end += 1;
+            }
+        }
+        let (mut tokens, mut at) = (Vec::new(), 0);
+        while at < bytes.len() {
+            let (_, token, end) = ways[at]?;
+            tokens.push(token);
+            at = end;
+        }
+        Some(tokens)
+    }
+
     /// Puts a token in place of each class in a completion; there may be a shorter one then.
     fn without_classes(&self, mut completion: Completion) -> Completion {
         for class in &self.classes {
