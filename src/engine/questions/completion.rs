@@ -554,8 +554,8 @@ impl Constraint {
 }
 
 impl Program {
-    /// Returns the fewest tokens that spell bytes; `None` if the vocabulary lacks some, or if the grammar asks
-    /// for special tokens, whose names are more than their bytes. Linear in the bytes times the longest
+    /// Returns the fewest tokens that spell bytes; `None` if the vocabulary lacks some, or if the grammar
+    /// asks for special tokens, whose names are more than their bytes. Linear in the bytes times the longest
     /// token.
     fn tokens_of(&self, bytes: &[u8]) -> Option<Vec<TokenId>> {
         if !self.asked.specials.is_empty() {
