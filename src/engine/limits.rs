@@ -488,7 +488,7 @@ pub enum Budget {
 }
 
 impl Budget {
-    /// The field of [`Limits`](crate::Limits), if it is one.
+    /// The field of [`Limits`], if it is one.
     #[must_use]
     pub fn field(self) -> Option<&'static str> {
         Some(match self {
@@ -606,7 +606,7 @@ impl LimitExceeded {
     }
 
     /// True if this is no budget of the grammar: somebody has ended the work by its
-    /// [`Cancel`](crate::Cancel), or the time of that is over.
+    /// [`Cancel`], or the time of that is over.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self.budget, Budget::Cancelled | Budget::CompileTime)

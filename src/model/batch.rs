@@ -121,7 +121,7 @@ impl<B: BatchModel + ?Sized> BatchModel for &mut B {
     }
 }
 
-/// Errors of [`OneByOne`] and of [`InTurns`](super::InTurns).
+/// Errors of [`OneByOne`] and of [`InTurns`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OneByOneError<E: std::error::Error + 'static> {

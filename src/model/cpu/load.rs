@@ -216,7 +216,7 @@ impl CandleBatch {
     }
 }
 
-/// Options for loading a [`CandleModel`](crate::model::candle::CandleModel).
+/// Options for loading a [`CandleModel`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadOptions {
@@ -226,7 +226,7 @@ pub struct LoadOptions {
     /// on the CPU its memory is taken as a text grows; see
     /// [`CandleModel::estimate`](crate::model::candle::CandleModel::estimate).
     pub context: Option<usize>,
-    /// Tokens that all sequences of a [`CandleBatch`](crate::model::candle::CandleBatch) hold at once, at
+    /// Tokens that all sequences of a [`CandleBatch`] hold at once, at
     /// most: memory for more is not asked for, and memory that ended or shortened texts took is given back
     /// before others would take more. At least the context of one. Default: the context of each.
     pub tokens: Option<usize>,
@@ -244,11 +244,11 @@ pub struct LoadOptions {
     pub instructions: Option<Instructions>,
     /// Quantises matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
     /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored; a format of
-    /// floats does the same. Only [`CandleModel`](crate::model::candle::CandleModel) and
-    /// [`CandleBatch`](crate::model::candle::CandleBatch) look at it.
+    /// floats does the same. Only [`CandleModel`] and
+    /// [`CandleBatch`] look at it.
     pub quantize: Option<Format>,
     /// Number format of keys and values in the cache. With fewer bytes, long contexts take less memory and
-    /// time, and texts differ. Only [`CandleModel`](crate::model::candle::CandleModel) and
-    /// [`CandleBatch`](crate::model::candle::CandleBatch) look at it.
+    /// time, and texts differ. Only [`CandleModel`] and
+    /// [`CandleBatch`] look at it.
     pub kv: KvFormat,
 }

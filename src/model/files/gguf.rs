@@ -205,7 +205,7 @@ impl<'a> ArchitectureKeys<'a> {
 }
 
 /// Reads the configuration, and whether rows of queries and keys must be reordered (see
-/// [`GgufWeights`](GgufWeights)).
+/// [`GgufWeights`]).
 ///
 /// # Errors
 /// If a key is missing or not what it should be, or asks for an unknown architecture or an unsupported

@@ -170,7 +170,7 @@ const MOST: usize = 65;
 /// Number of passes over the same number of tokens that are remembered.
 const MEMORY: usize = 15;
 /// Weight of the first pass: more than the passes it takes to find out that the machine's pace has changed,
-/// see [`PassCost`](super::PassCost).
+/// see [`PassCost`].
 const FIRST: usize = 5;
 
 /// Seconds of a pass over n tokens: L1 isotonic regression (pool adjacent violators) over the last passes,
