@@ -150,7 +150,7 @@ pub use domino_engine::{
     Syntax, TerminalRun, Terminals, TextPlace, ThreadView, TokenId, TokenSet, TrailingSpace, TreeProgress,
     Vocabulary, VocabularyError, grammar, ids, inspect, limits, store, vocab,
 };
-use domino_engine::{TextEnd, clock, cores, gguf, special, split_mix};
+use domino_engine::{TextEnd, clock, cores, split_mix};
 
 /// The programs in the pages, as doctests.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::{error::ChatError, error::ChatErrorKind, template::ChatTemplate};
-use crate::gguf::{Gguf, GgufErrorKind, is_gguf};
+use domino_engine::gguf::{Gguf, GgufErrorKind, is_gguf};
 
 /// The name of the template for general conversations, and of the one for conversations with tools.
 const DEFAULT: &str = "default";

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::candle::CardFault;
 use super::formats::{self, Instructions};
-use crate::gguf::{GgufError, GgufErrorKind};
 use crate::ids::TokenId;
+use domino_engine::gguf::{GgufError, GgufErrorKind};
 
 /// Architectures that readers of `config.json` and of GGUF metadata know.
 const FOLDERS: &str = "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM";

@@ -17,9 +17,9 @@ use std::collections::{HashMap, HashSet};
 use super::calibration::Rate;
 use super::draft::{DraftLength, Drafter};
 use super::propose::{Guess, Propose, Seen, Site};
-use crate::special::{self, SpecialPiece};
 use crate::vocab::{Tokenizer, Vocabulary};
 use crate::{Constraint, Context, ids::TokenId};
+use domino_engine::special::{self, SpecialPiece};
 
 /// Greatest number of bytes of forced text looked ahead.
 const AHEAD: usize = 128;

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::gguf::{Gguf, is_gguf};
 use crate::model::cpu::transformer;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::files::{weights::read_text, with_weights};
 use crate::model::formats::{Format, KvFormat};
+use domino_engine::gguf::{Gguf, is_gguf};
 
 /// A model's shape, formats and needs, of a Hugging Face folder or a GGUF file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::{fs::File, path::PathBuf};
 
 use super::config::{Biases, Config, Rope, Scaling, Window};
 use super::weights::{self, Weights};
-use crate::gguf::{Gguf, MetadataValue, Tensor};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::formats::{self, Format};
+use domino_engine::gguf::{Gguf, MetadataValue, Tensor};
 
 /// The weights of a GGUF file, opened but not read.
 #[derive(Debug)]

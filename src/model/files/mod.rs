@@ -13,7 +13,7 @@ use self::config::{Config, Scaling};
 use self::weights::{Weights, read_text};
 use self::{gguf::GgufWeights, safetensors::Safetensors};
 use super::error::{ModelError, ModelErrorKind};
-use crate::gguf::{Gguf, is_gguf};
+use domino_engine::gguf::{Gguf, is_gguf};
 
 /// Calls `then` with the opened weights and the configuration of the model at `path`. Nothing large was read
 /// or allocated.
