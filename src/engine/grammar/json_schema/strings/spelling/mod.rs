@@ -9,9 +9,10 @@ pub(super) mod word;
 
 use std::{ops::Range, rc::Rc};
 
-use hashbrown::{HashMap, HashTable};
+use hashbrown::{HashMap, HashSet, HashTable};
 
 use crate::{
+    Limits,
     automata::mix,
     grammar::{
         automaton::{Automaton, AutomatonError, Edge, State},
@@ -19,6 +20,7 @@ use crate::{
             dfa::CharDfa,
             leaf::{Escapes, LeafError},
         },
+        regular::Language,
     },
     ids::{as_index, number},
 };
@@ -125,12 +127,32 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
         }
         speller.nodes[as_index(shift + state)] = State { accepts: accepts && !quotes.1, edges };
     }
-    // The result is minimal and trimmed: the states of `dfa` differ, states between characters with equal
-    // edges are shared, and each reaches the end, as those of `dfa` do.
-    Automaton::trimmed(speller.nodes).map_err(|error| {
+    // The states of `dfa` differ, states between characters with equal edges are shared, and each reaches the
+    // end, as those of `dfa` do. So the result is minimal but where a state inside of an escape may mean the
+    // same as one of `dfa`: what is left of `\n` is left of `Bern` behind `Ber`.
+    let (before, between) = speller.nodes.split_at(as_index(end) + 1);
+    let inside: HashSet<u128> = between.iter().filter_map(ascii_of).collect();
+    let alike = !inside.is_empty() && before.iter().filter_map(ascii_of).any(|bytes| inside.contains(&bytes));
+    let spelled = Automaton::trimmed(speller.nodes).map_err(|error| {
         debug_assert_eq!(error, AutomatonError::TooManyStates, "edges overlap");
         too_many()
-    })
+    })?;
+    if !alike {
+        return Ok(spelled);
+    }
+    Language::of_automaton(&spelled).automaton(&Limits::default()).map_err(|_| too_many())
+}
+
+/// The bytes with which a state goes on, if they are ASCII and no text ends there.
+fn ascii_of(state: &State) -> Option<u128> {
+    let mut bytes = 0;
+    for edge in &state.edges {
+        if edge.last >= 0x80 {
+            return None;
+        }
+        bytes |= (edge.first..=edge.last).fold(0, |bits, byte| bits | 1 << byte);
+    }
+    (bytes != 0 && !state.accepts).then_some(bytes)
 }
 
 fn too_many() -> LeafError {
@@ -609,4 +631,40 @@ fn with_changed(edges: &[Edge], changed: &mut [(u8, Usual)]) -> Vec<Edge> {
         }
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grammar::json_schema::strings::StringSet;
+
+    fn check_minimal(dfa: &CharDfa) -> Result<(), TestCaseError> {
+        for style in [Style::All, Style::Usual, Style::Minimal] {
+            for quotes in [(true, true), (false, true), (true, false), (false, false)] {
+                let spelled = spell(dfa, style, quotes).unwrap();
+                let minimal = Language::of_automaton(&spelled).automaton(&Limits::default()).unwrap();
+                prop_assert_eq!(spelled.states().len(), minimal.states().len(), "{:?} {:?}", style, quotes);
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        /// Scanners take the result for minimal.
+        #[test]
+        fn spelled_words_are_minimal(words in prop::collection::vec(r#"[\\\n"/]?[\\\nnu0aA"]{0,4}"#, 1..5)) {
+            let words: std::collections::BTreeSet<String> = words.into_iter().collect();
+            check_minimal(&CharDfa::of(words).unwrap())?;
+        }
+    }
+
+    #[test]
+    fn spelled_patterns_are_minimal() {
+        for pattern in [r"^\\*[\nn]$", r"^((er)?n|\n)$", r"^\\?u0{0,3}a$", "^.*$", r"^[^\n]*\n$", r#"^"+$"#] {
+            let set = StringSet::from_pattern(pattern).unwrap();
+            set.windows().for_each(|(_, _, dfa)| check_minimal(dfa).unwrap());
+        }
+    }
 }
