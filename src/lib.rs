@@ -147,8 +147,8 @@ pub use domino_engine::{
     AutomataCache, Budget, Cancel, Capture, CaptureError, Captures, CompileError, CompileErrorKind,
     CompiledGrammar, Compiler, CompilerMemory, Completion, Constraint, Context, Exploration, Grammar,
     GrammarError, LimitExceeded, Limits, Lookahead, Memory, NextChars, Patience, StepError, StepErrorKind,
-    Syntax, TerminalRun, Terminals, TextPlace, ThreadView, TokenId, TokenSet, TrailingSpace, TreeProgress,
-    Vocabulary, VocabularyError, grammar, ids, inspect, limits, store, vocab,
+    Syntax, TerminalRun, Terminals, TextPlace, ThoughtWatch, ThreadView, TokenId, TokenSet, TrailingSpace,
+    TreeProgress, Vocabulary, VocabularyError, grammar, ids, inspect, limits, store, vocab,
 };
 use domino_engine::{TextEnd, clock, cores, split_mix};
 

@@ -145,9 +145,11 @@ pub(crate) struct PyCompiled {
 
 #[pymethods]
 impl PyCompiled {
-    /// A text in the making, at its start.
-    fn constraint(this: &Bound<'_, Self>) -> PyConstraint {
-        PyConstraint::new(Arc::clone(&this.get().parts), this.clone().unbind().into_any())
+    /// A text in the making, at its start. A thought before it is closed after `reasoning_tokens` steps.
+    #[pyo3(signature = (*, reasoning_tokens=None))]
+    fn constraint(this: &Bound<'_, Self>, reasoning_tokens: Option<usize>) -> PyConstraint {
+        let parts = Arc::clone(&this.get().parts);
+        PyConstraint::new(parts, this.clone().unbind().into_any(), reasoning_tokens)
     }
 
     /// The grammar.

@@ -102,8 +102,9 @@ impl Held {
 
 impl PyConstraint {
     /// A text at its start.
-    pub(crate) fn new(parts: Arc<Parts>, compiled: Py<PyAny>) -> Self {
-        let held = Held { session: parts.compiled.constraint(), steps: Vec::new(), spent: 0 };
+    pub(crate) fn new(parts: Arc<Parts>, compiled: Py<PyAny>, reasoning_tokens: Option<usize>) -> Self {
+        let session = parts.compiled.constraint().reasoning_tokens(reasoning_tokens);
+        let held = Held { session, steps: Vec::new(), spent: 0 };
         Self { parts, compiled, held: Mutex::new(held), cancel: PyCancel::default() }
     }
 
@@ -303,14 +304,17 @@ impl PyConstraint {
 
     /// Finds what named groups and rules have matched, and the rules of `names`: tuples of name, first byte,
     /// one past the last byte, and bytes, by where they begin. Of a text that is not complete, what is
-    /// decided already; with `whole` such a text is a mistake of the caller and has none.
+    /// decided already; with `whole` such a text is a mistake of the caller and has none. Behind a thought
+    /// they are of `answer`, and bytes count from its beginning.
     #[pyo3(signature = (names=Vec::new(), /, *, whole=false))]
     fn captures<'py>(&self, py: Python<'py>, names: Vec<String>, whole: bool) -> Outcome<Vec<Captured<'py>>> {
         let (found, text) = self.step(py, |held| {
             let grammar = &self.parts.read.grammar;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let captures = Captures::new(grammar, &names, &self.parts.limits)?;
-            let text = held.text(&self.parts);
+            let whole_text = held.text(&self.parts);
+            // Parts are those of the text behind its thought.
+            let text = held.session.split_thought(&whole_text).1.to_vec();
             let spelled = grammar.spell(&text);
             let found = match (whole, held.session.is_complete()) {
                 (_, true) => captures.of(&spelled)?.unwrap_or_default(),
@@ -337,6 +341,18 @@ impl PyConstraint {
     #[getter]
     fn text<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
         self.with(|held| Ok(PyBytes::new(py, &held.text(&self.parts))))
+    }
+
+    /// The thought before the text so far, without its marks; empty without one.
+    #[getter]
+    fn reasoning<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
+        self.with(|held| Ok(PyBytes::new(py, held.session.split_thought(&held.text(&self.parts)).0)))
+    }
+
+    /// The text so far without its thought; empty inside of one.
+    #[getter]
+    fn answer<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
+        self.with(|held| Ok(PyBytes::new(py, held.session.split_thought(&held.text(&self.parts)).1)))
     }
 
     /// Steps taken and not undone.

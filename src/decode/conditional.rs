@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use super::error::{BuildError, BuildErrorKind, DecodeError};
-use super::run::{Finish, Generation};
+use super::run::{Finish, Generation, thought_of};
 use super::sampling::noise::{self, PositionNoise};
 use super::sampling::sampler::{DrawError, Sampler};
 use super::sampling::{choice::possible, logprobs::log_kept};
@@ -360,11 +360,15 @@ impl Filter<'_> {
         let ended = if let ParticleState::Ended(token) = state { Some(token) } else { None };
         let tokens = sequence[self.stats.prompt_tokens..].to_vec();
         self.stats.tokens = tokens.len();
+        let text: Vec<u8> = tokens.iter().flat_map(|token| constraint.text_of(*token)).copied().collect();
+        let (reasoning, answer_at) = thought_of(&constraint, &text);
         let generation = Generation {
-            text: tokens.iter().flat_map(|token| constraint.text_of(*token)).copied().collect(),
+            text,
             complete: constraint.is_complete(),
             finish: if ended.is_some() { Finish::Stop } else { Finish::Length },
             tokens,
+            reasoning,
+            answer_at,
             end_of_text: ended,
             completion: None,
             logprobs: Vec::new(),

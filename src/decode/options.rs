@@ -44,6 +44,10 @@ pub struct DecodeOptions {
     pub max_new_tokens: usize,
     /// The time at which masks are computed. Default: [`Masking::Ahead`].
     pub masking: Masking,
+    /// Most tokens of a thought, its opening mark included, before it is closed, if the grammar has
+    /// [one](crate::Grammar::after_thought). They count as new tokens, too. Default: what the constraint
+    /// [says](crate::Constraint::reasoning_tokens).
+    pub reasoning_tokens: Option<usize>,
     /// Penalties on tokens that occurred before. Default: none.
     pub penalties: Penalties,
     /// Amounts that are added to the logits of some tokens. Default: none.
@@ -97,6 +101,7 @@ impl Default for DecodeOptions {
             seed: 0,
             max_new_tokens: DEFAULT_NEW_TOKENS,
             masking: Masking::default(),
+            reasoning_tokens: None,
             penalties: Penalties::default(),
             bias: LogitBias::default(),
             stop: StopStrings::default(),

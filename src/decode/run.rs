@@ -14,7 +14,7 @@ use super::{error::DecodeError, options::DecodeOptions, stop::StopSearch};
 use crate::model::{Kept, KeptRows, Logits, RowAnswer, RowChoice};
 use crate::vocab::{TokenSet, Vocabulary};
 use crate::{Completion, ids::TokenId, proposer::Drawn};
-use crate::{Constraint, Patience, StepError, TextEnd};
+use crate::{Constraint, Patience, StepError, TextEnd, grammar::ThoughtPlace};
 
 /// The reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +29,9 @@ pub enum Finish {
     StopString,
     /// The limit of new tokens or the model's context was reached.
     Length,
+    /// A stop string was generated, or the limit of new tokens or the model's context was reached, inside of
+    /// a thought: without [`DecodeOptions::close`] there is no answer.
+    Thought,
     /// The caller had the text completed before it ended.
     Closed,
 }
@@ -54,6 +57,11 @@ pub struct Generation {
     pub text: Vec<u8>,
     /// Is the text in the language? Without a constraint: has it ended other than by length?
     pub complete: bool,
+    /// The thought before the answer, without its marks, if the constraint's grammar has
+    /// [one](crate::Grammar::after_thought).
+    pub reasoning: Option<Vec<u8>>,
+    /// Offset in the text at which the answer begins, behind the thought.
+    pub answer_at: usize,
     /// The reason for the end.
     pub finish: Finish,
     /// The end-of-text token that was drawn, if one was: texts also end where nothing can follow.
@@ -100,7 +108,17 @@ pub(super) struct TextRun {
 
 /// Prepares a constraint for a run: it stays with its steps, and heeds the options about white space.
 pub(super) fn patient(constraint: Constraint, options: &DecodeOptions) -> Constraint {
-    constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space)
+    let constraint = constraint.patient_unless_told(Patience::whole()).trailing_space(options.trailing_space);
+    match options.reasoning_tokens {
+        None => constraint,
+        most => constraint.reasoning_tokens(most),
+    }
+}
+
+/// Returns the thought in a text after which `constraint` stands, and where the answer behind it begins.
+pub(super) fn thought_of(constraint: &Constraint, text: &[u8]) -> (Option<Vec<u8>>, usize) {
+    let (thought, answer) = constraint.split_thought(text);
+    (constraint.thought().map(|_| thought.to_vec()), text.len() - answer.len())
 }
 
 impl TextRun {
@@ -169,7 +187,8 @@ impl TextRun {
 
     /// Ends the text, and completes it if that is wanted and something is missing.
     fn finish_by(&mut self, finish: Finish) -> Result<(), DecodeError> {
-        self.finish = Some(finish);
+        let cut = matches!(finish, Finish::Length | Finish::StopString) && self.is_inside();
+        self.finish = Some(if cut { Finish::Thought } else { finish });
         if self.close { self.complete() } else { Ok(()) }
     }
 
@@ -248,9 +267,11 @@ impl TextRun {
         logprobs: Option<Logprobs>,
         intervened: bool,
     ) -> Result<Option<Step>, DecodeError> {
+        let inside = self.is_inside();
         if let Some(constraint) = &mut self.constraint {
             timed(&mut self.stats.mask_time, || constraint.advance(token))?;
         }
+        self.stats.reasoning_tokens += usize::from(inside || self.is_thinking());
         if self.vocabulary.is_end_of_text(token) {
             self.finish = Some(Finish::Stop);
             self.end_of_text = Some(token);
@@ -261,6 +282,23 @@ impl TextRun {
         self.stats.tokens += 1;
         self.append(token)?;
         Ok(Some(Step { token, intervened }))
+    }
+
+    /// Tells where the answer begins in the text; `None` while the text may be in its thought.
+    pub(super) fn answer_at(&self) -> Option<usize> {
+        let behind = |constraint: &Constraint| self.text.len() - constraint.split_thought(&self.text).1.len();
+        (!self.is_thinking()).then(|| self.constraint.as_ref().map_or(0, behind))
+    }
+
+    fn is_inside(&self) -> bool {
+        let place = self.constraint.as_ref().and_then(Constraint::thought);
+        place == Some(ThoughtPlace::Inside)
+    }
+
+    /// May the text still be in its thought?
+    fn is_thinking(&self) -> bool {
+        let place = self.constraint.as_ref().and_then(Constraint::thought);
+        place.is_some_and(|place| place != ThoughtPlace::Behind)
     }
 
     /// Returns the tokens that may follow, and those that may after each of `draft`'s: the needed logits of a
@@ -400,7 +438,11 @@ impl TextRun {
 
     /// Ends the run and returns its output.
     pub(super) fn into_generation(self, finish: Finish) -> Generation {
+        let (reasoning, answer_at) =
+            self.constraint.as_ref().map_or((None, 0), |constraint| thought_of(constraint, &self.text));
         Generation {
+            reasoning,
+            answer_at,
             tokens: self.tokens().to_vec(),
             complete: self.is_complete(),
             finish,

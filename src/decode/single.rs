@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use super::run::{Finish, Generation, patient};
+use super::run::{Finish, Generation, patient, thought_of};
 use super::stats::{DecodeStats, timed};
 use super::{error::DecodeError, options::DecodeOptions, sampling::sampler::Sampler, stop::StopSearch};
 use crate::model::{Model, Rows};
-use crate::{Constraint, clock::Instant, ids::TokenId, vocab::Vocabulary};
+use crate::{Constraint, clock::Instant, ids::TokenId};
 
 /// Chooses a token.
 pub(crate) trait Choose {
@@ -62,7 +62,6 @@ pub(crate) fn write<M: Model>(
 ) -> Result<WrittenText, DecodeError> {
     let (sampler, most) = (Sampler::new(options.sampling, options.seed), options.max_new_tokens);
     let mut constraint = patient(constraint, options);
-    let vocabulary = constraint.vocabulary().clone();
     DecodeError::check_prompt(prompt.len(), model.context())?;
     let mut text = SingleText::new(prompt, options.stop.search());
     let mut stats = DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() };
@@ -70,10 +69,8 @@ pub(crate) fn write<M: Model>(
     let (mut first, mut inserted, mut end_of_text) = (None, 0, None);
     model.truncate(0).map_err(DecodeError::model)?;
     let finish = loop {
-        let fixed = match text.stopped {
-            true => Vec::new(),
-            false => timed(&mut stats.mask_time, || choose.fixed(&constraint, &text)),
-        };
+        let fixed = || if text.stopped { Vec::new() } else { choose.fixed(&constraint, &text) };
+        let fixed = timed(&mut stats.mask_time, fixed);
         let room = model.context().saturating_sub(text.sequence.len()).min(most.saturating_sub(stats.tokens));
         inserted += timed(&mut stats.mask_time, || text.insert(&fixed, room, &mut constraint));
         stats.tokens = text.tokens().len();
@@ -94,7 +91,7 @@ pub(crate) fn write<M: Model>(
         let choice = choose.choose(row, &text, &sampler, &mut constraint, &mut stats)?;
         let TokenChoice::Token(token) = choice else {
             timed(&mut stats.mask_time, || constraint.rollback(1))?;
-            text.pop(&vocabulary);
+            text.pop(&constraint);
             stats.tokens = stats.tokens.saturating_sub(1);
             model.truncate(text.sequence.len() - 1).map_err(DecodeError::model)?;
             continue;
@@ -102,19 +99,22 @@ pub(crate) fn write<M: Model>(
         stats.draws += 1;
         timed(&mut stats.mask_time, || constraint.advance(token))?;
         first.get_or_insert_with(|| start.elapsed());
-        if vocabulary.is_end_of_text(token) {
+        if constraint.vocabulary().is_end_of_text(token) {
             end_of_text = Some(token);
             break Finish::Stop;
         }
-        text.push(token, &vocabulary);
+        text.push(token, &constraint);
         stats.tokens += 1;
     };
     stats.total_time = start.elapsed();
+    let (reasoning, answer_at) = thought_of(&constraint, &text.bytes);
     let generation = Generation {
         tokens: text.tokens().to_vec(),
         text: text.bytes,
         complete: constraint.is_complete(),
         finish,
+        reasoning,
+        answer_at,
         end_of_text,
         completion: None,
         logprobs: Vec::new(),
@@ -153,13 +153,12 @@ impl SingleText {
 
     /// Appends tokens without a draw, as many as there is room for and the constraint allows.
     fn insert(&mut self, tokens: &[TokenId], room: usize, constraint: &mut Constraint) -> usize {
-        let vocabulary = constraint.vocabulary().clone();
         let mut inserted = 0;
         for &token in tokens.iter().take(room) {
             if constraint.advance(token).is_err() {
                 break;
             }
-            self.push(token, &vocabulary);
+            self.push(token, constraint);
             inserted += 1;
             if self.stopped {
                 break;
@@ -168,13 +167,13 @@ impl SingleText {
         inserted
     }
 
-    fn pop(&mut self, vocabulary: &Vocabulary) {
-        let last = self.sequence.pop().and_then(|token| vocabulary.bytes(token));
-        self.bytes.truncate(self.bytes.len() - last.map_or(0, <[u8]>::len));
+    fn pop(&mut self, constraint: &Constraint) {
+        let last = self.sequence.pop().map_or(0, |token| constraint.text_of(token).len());
+        self.bytes.truncate(self.bytes.len() - last);
     }
 
-    fn push(&mut self, token: TokenId, vocabulary: &Vocabulary) {
+    fn push(&mut self, token: TokenId, constraint: &Constraint) {
         self.sequence.push(token);
-        self.stopped |= self.stop.append(&mut self.bytes, vocabulary.bytes(token).unwrap_or_default());
+        self.stopped |= self.stop.append(&mut self.bytes, constraint.text_of(token));
     }
 }

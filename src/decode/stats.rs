@@ -17,6 +17,8 @@ pub struct DecodeStats {
     pub cached_tokens: usize,
     /// Number of tokens generated, without end of text.
     pub tokens: usize,
+    /// Number of those that are in a thought, its marks included.
+    pub reasoning_tokens: usize,
     /// Number of forward passes of the model, with that over the prompt.
     pub passes: usize,
     /// Number of draws, with that of end of text.

@@ -55,6 +55,12 @@ impl<M: Model> Steps<'_, M> {
         self.run.settled_text()
     }
 
+    /// Tells where the answer begins in the text, behind a thought; `None` while the text is in one.
+    #[must_use]
+    pub fn answer_at(&self) -> Option<usize> {
+        self.run.answer_at()
+    }
+
     /// The reason for the end of the run, if it has ended, and not by an error.
     #[must_use]
     pub fn finish(&self) -> Option<Finish> {

@@ -61,6 +61,12 @@ impl Compiler {
         self
     }
 
+    /// The vocabulary that it compiles for.
+    #[must_use]
+    pub fn vocabulary(&self) -> &Vocabulary {
+        self.tables.vocabulary()
+    }
+
     /// Sets which parts of grammars are terminals, which lookahead `k` counts.
     #[must_use]
     pub fn terminals(mut self, terminals: Terminals) -> Self {

@@ -81,6 +81,6 @@ pub use machine::{CompilerMemory, Context, Exploration, Memory};
 pub use questions::{Completion, NextChars, TerminalRun, ThreadView};
 #[doc(hidden)]
 pub use session::TextEnd;
-pub use session::{Constraint, Patience, StepError, StepErrorKind, TextPlace, TrailingSpace};
+pub use session::{Constraint, Patience, StepError, StepErrorKind, TextPlace, ThoughtWatch, TrailingSpace};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};

@@ -264,6 +264,8 @@ impl EngineRunner {
             text: stop.text,
             complete,
             finish,
+            reasoning: None,
+            answer_at: 0,
             end_of_text: None,
             completion: None,
             logprobs: Vec::new(),

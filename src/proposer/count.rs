@@ -171,6 +171,9 @@ impl CountProposer {
 
 impl Propose for CountProposer {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        if site.is_thinking() {
+            return None;
+        }
         let (token, kind) = self.best(site)?;
         let acceptance = match self.counting.coupled {
             true => self.prior.calibration.acceptance(kind),
@@ -181,6 +184,9 @@ impl Propose for CountProposer {
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
         self.follow(site.tokens(), seen.token);
+        if site.is_thinking() {
+            return;
+        }
         let keys = self.keys(site);
         match self.learning {
             Learning::Fixed => {}

@@ -172,6 +172,9 @@ impl ForcedText {
 
 impl Propose for ForcedText {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        if site.is_thinking() {
+            return None;
+        }
         let (token, last) = self.next(site)?;
         let rate = self.rates[usize::from(self.plan.loose)][usize::from(last)];
         Some(Guess { token, acceptance: rate.value() })

@@ -5,7 +5,7 @@
 //! text.
 
 use super::planner::Pass;
-use crate::{Constraint, Patience};
+use crate::{Constraint, Patience, grammar::ThoughtPlace};
 use crate::{Context, ids::TokenId, vocab::TokenSet};
 
 /// A token that may come next.
@@ -241,6 +241,14 @@ impl<'a> Site<'a> {
     #[must_use]
     pub fn is_constrained(&self) -> bool {
         self.constraint.is_some()
+    }
+
+    /// May the text still be in its [thought](crate::Grammar::after_thought)? There the grammar says nothing,
+    /// and what was learnt of its texts is none of the thought's.
+    #[must_use]
+    pub fn is_thinking(&self) -> bool {
+        let place = self.constraint.as_ref().and_then(Constraint::thought);
+        place.is_some_and(|place| place != ThoughtPlace::Behind)
     }
 
     /// Are draws greedy?

@@ -4,9 +4,12 @@
 
 use domino::{
     Compiler, Grammar, Limits,
-    grammar::tools::{
-        Calling, Choice, Reasoning, Spelling, Tools,
-        calls::{Answer, Reader},
+    grammar::{
+        Reasoning, Thought, ThoughtMarks,
+        tools::{
+            Calling, Choice, Spelling, Tools,
+            calls::{Answer, Reader},
+        },
     },
 };
 use serde_json::Value;
@@ -263,34 +266,33 @@ fn grammars_follow_the_tool_choice() {
 
 #[test]
 fn thinking_comes_before_calls() {
+    let limits = Limits::default();
     for spelling in Spelling::all() {
         let tools = Tools::parse(TOOLS).unwrap();
-        let reader = Reader::new(spelling, &tools);
-        let answer = written(spelling, "", &[PARIS]);
-        let (text, open) = match spelling {
-            Spelling::Harmony => {
-                let text = "<|channel|>analysis<|message|>Which city?<|end|><|start|>assistant";
-                (format!("{text}{answer}"), None)
-            }
-            _ => (
-                format!("<think>Which city?</think>\n\n{answer}"),
-                Some(format!("Which city?\n</think>\n{answer}")),
-            ),
+        let (reader, answer) = (Reader::new(spelling, &tools), written(spelling, "", &[PARIS]));
+        let grammar = tools.grammar(&Calling::new(spelling), &limits).unwrap();
+        if spelling == Spelling::Harmony {
+            // Thoughts are messages among others.
+            let text = format!("<|channel|>analysis<|message|>Which city?<|end|><|start|>assistant{answer}");
+            let read = reader.read(&text, true);
+            assert!(accepts_of(&grammar, &text) && read.reasoning == "Which city?");
+            grows(&reader, &text, &read);
+            continue;
+        }
+        let with = |reasoning: Reasoning, text: &str| {
+            let thought = Thought::new(&ThoughtMarks::default(), reasoning, []);
+            accepts_of(&grammar.after_thought(&thought, &limits).unwrap(), text)
         };
-        let with =
-            |reasoning: Reasoning, text: &str| accepts(&Calling::new(spelling).reasoning(reasoning), text);
+        let text = format!("<think>Which <think> city?</think>\n\n{answer}");
+        let open = format!("Which city?\n</think>\n{answer}");
         assert!(with(Reasoning::Optional, &text) && with(Reasoning::Optional, &answer), "{spelling}: {text}");
-        let always = spelling == Spelling::Harmony;
-        assert_eq!(with(Reasoning::Off, &text), always, "{spelling}: {text}");
-        let opened = open.iter().map(|open| (open, reader.clone().open()));
-        for (text, reader) in opened.chain([(&text, reader.clone())]) {
-            let read = reader.read(text, true);
-            assert_eq!((read.reasoning.as_str(), read.calls.len()), ("Which city?", 1), "{spelling}: {text}");
-            grows(&reader, text, &read);
-        }
-        if let Some(open) = open {
-            assert!(with(Reasoning::Open, &open) && !with(Reasoning::Open, &answer), "{spelling}: {open}");
-        }
+        assert!(
+            with(Reasoning::Required, &text) && !with(Reasoning::Required, &answer),
+            "{spelling}: {text}"
+        );
+        assert!(!with(Reasoning::Off, &text) && with(Reasoning::Off, &answer), "{spelling}: {text}");
+        assert!(with(Reasoning::Open, &open) && !with(Reasoning::Open, &answer), "{spelling}: {open}");
+        assert!(!with(Reasoning::Open, &format!("a</think></think>{answer}")), "{spelling}");
     }
 }
 

@@ -11,6 +11,7 @@ mod heads;
 mod operators;
 mod options;
 mod priors;
+mod reasoning;
 mod schemas;
 mod starting;
 mod tools;

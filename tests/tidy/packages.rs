@@ -39,17 +39,25 @@ struct Part {
 /// The parts, of which the first that has a file is its own. The last of `src` takes what is left.
 const PARTS: [Part; 6] = [
     Part { name: "engine", paths: &["src/engine/"], ceiling: 51_000 },
-    Part { name: "program", paths: &["src/bin/"], ceiling: 21_200 },
-    Part { name: "plugin for mistral.rs", paths: &["src/mistralrs"], ceiling: 3_500 },
-    Part { name: "laboratory", paths: &["src/experiment/", "experiments/", "benches/"], ceiling: 14_000 },
-    Part { name: "Python package", paths: &["python/src/"], ceiling: 2_400 },
+    Part { name: "plugin for mistral.rs", paths: &["src/mistralrs", SERVED, GENERATED], ceiling: 3_500 },
+    Part {
+        name: "laboratory",
+        paths: &["src/experiment/", "src/bin/domino/verbs/experiment/", "experiments/", "benches/"],
+        ceiling: 14_000,
+    },
+    Part { name: "program", paths: &["src/bin/"], ceiling: 20_600 },
+    Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
     Part { name: "models and decoding", paths: &["src/"], ceiling: 17_600 },
 ];
+
+/// The program's parts of the plugin, which no default build has, as it has no experiments.
+const SERVED: &str = "src/bin/domino/serve/engines/mistralrs";
+const GENERATED: &str = "src/bin/domino/verbs/generate/mistralrs";
 
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 89_000;
+const DEFAULT_CEILING: usize = 88_500;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

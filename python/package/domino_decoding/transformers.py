@@ -13,6 +13,7 @@ Needs `torch` and `transformers`.
 import inspect
 import json
 import weakref
+from typing import Any, NamedTuple
 
 import torch
 from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList
@@ -197,26 +198,55 @@ def with_drafts(
     return sequence
 
 
-def generate(model, tokenizer, prompt, kind, /, *, drafts=True, **options):
+class Answer(NamedTuple):
+    """A value, and the thought before it."""
+
+    value: Any
+    reasoning: str
+
+
+def generate(
+    model,
+    tokenizer,
+    prompt,
+    kind,
+    /,
+    *,
+    drafts=True,
+    reasoning=None,
+    reasoning_tokens=None,
+    marks=("<think>", "</think>"),
+    **options,
+):
     """Writes a value: `kind` is a type that pydantic knows, a `dict` with a JSON Schema, or a `Grammar`,
     whose text is returned as a `str`.
 
     `prompt`: a text, or a list of messages for the tokenizer's chat template. `options` go to
     `model.generate`, such as `max_new_tokens` (without it 256) or `do_sample`. A text that was cut is
     completed as shortly as the grammar allows, so there is always a value. A vocabulary is read once for a
-    tokenizer. With `drafts` a pass writes several tokens where they can be guessed; they change none."""
+    tokenizer. With `drafts` a pass writes several tokens where they can be guessed; they change none.
+
+    With `reasoning` the model may think before it writes: `optional`, `open` (the prompt ends inside a thought)
+    or `required`, or `off`; `auto` sees by the end of the prompt whether it has opened one. An `Answer` is
+    returned then. `marks` stand around thoughts, which are closed after `reasoning_tokens` tokens."""
     compiler = _compilers.get(tokenizer)
     if compiler is None:
         compiler = _compilers[tokenizer] = Compiler(Vocabulary.from_tokenizer(tokenizer))
-    compiled = compiler.compile(kind)
     if isinstance(prompt, str):
         inputs = tokenizer(prompt, return_tensors="pt")
     else:
         inputs = tokenizer.apply_chat_template(
             prompt, add_generation_prompt=True, return_tensors="pt", return_dict=True
         )
+    grammar = kind
+    if reasoning is not None:
+        if reasoning == "auto":
+            reasoning = _place_behind(tokenizer.decode(inputs["input_ids"][0].tolist()), marks)
+        grammar = kind if isinstance(kind, Grammar) else Grammar.json_schema(kind)
+        grammar = grammar.after_thought(reasoning, open=marks[0], close=marks[1])
+    compiled = compiler.compile(grammar)
     options = {"max_new_tokens": 256, **options}
-    constraint = compiled.constraint()
+    constraint = compiled.constraint(reasoning_tokens=reasoning_tokens)
     model.generate(
         **inputs.to(model.device),
         custom_generate=with_drafts,
@@ -225,8 +255,23 @@ def generate(model, tokenizer, prompt, kind, /, *, drafts=True, **options):
         **options,
     )
     # A text that has ended needs no more; that of any other goes on.
-    rest = b"" if constraint.is_ended() else constraint.finish_text()
-    text = (constraint.text + rest).decode()
+    if not constraint.is_ended():
+        constraint.advance_text(constraint.finish_text())
+    value = _value_of(kind, constraint.answer.decode())
+    if reasoning is None:
+        return value
+    return Answer(value, constraint.reasoning.decode())
+
+
+def _place_behind(prompt, marks):
+    """Where a thought is in the answer to a prompt that ends so."""
+    prompt = prompt.rstrip()
+    if prompt.endswith(marks[0].rstrip()):
+        return "open"
+    return "off" if prompt.endswith(marks[1]) else "optional"
+
+
+def _value_of(kind, text):
     if isinstance(kind, Grammar):
         return text
     if isinstance(kind, (dict, bool)):

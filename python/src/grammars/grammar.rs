@@ -1,10 +1,11 @@
 //! `Grammar`: a text in one of the notations, read.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use domino::{
-    AutomataCache, Cancel, Grammar, Syntax,
-    grammar::{GrammarWarning, json_schema::Relaxed},
+    AutomataCache, Cancel, CompileError, Grammar, Limits, Syntax, Vocabulary,
+    grammar::{GrammarWarning, Reasoning, Thought, ThoughtMarks, json_schema::Relaxed},
 };
 use pyo3::{prelude::*, types::PyDict};
 use serde_json::{Value, json};
@@ -40,6 +41,44 @@ pub(crate) struct Read {
     pub(crate) written: Written,
     pub(crate) grammar: Grammar,
     relaxed: Vec<Relaxed>,
+    /// The thought before its texts: marks, and where it is.
+    thought: Option<(ThoughtMarks, Reasoning)>,
+}
+
+impl Read {
+    /// The grammar of texts in a vocabulary, behind their thought if there is one.
+    ///
+    /// # Errors
+    /// If a limit is met.
+    pub(crate) fn behind_thought(
+        &self,
+        vocabulary: &Vocabulary,
+        limits: &Limits,
+    ) -> Outcome<Cow<'_, Grammar>> {
+        let Some((marks, reasoning)) = &self.thought else { return Ok(Cow::Borrowed(&self.grammar)) };
+        let specials = vocabulary.special_tokens().map(|(_, name)| name);
+        let thought = Thought::new(marks, *reasoning, specials);
+        let grammar = self.grammar.after_thought(&thought, limits);
+        Ok(Cow::Owned(grammar.map_err(CompileError::from)?))
+    }
+}
+
+/// Reads the option `thought`.
+///
+/// # Errors
+/// If it has no such form.
+fn thought(option: &Value) -> Outcome<Option<(ThoughtMarks, Reasoning)>> {
+    let text = |name: &str| option.get(name).and_then(Value::as_str).unwrap_or_default();
+    if option.is_null() {
+        return Ok(None);
+    }
+    let reasoning = Reasoning::named(text("reasoning")).ok_or_else(|| {
+        let names: Vec<&str> = Reasoning::all().map(|(_, name)| name).collect();
+        Failure::Value(format!("reasoning is `{}`; it is one of {}", text("reasoning"), names.join(", ")))
+    })?;
+    let marks = ThoughtMarks::new(text("open"), text("close"));
+    let marks = marks.ok_or_else(|| Failure::Value("a mark of thoughts is empty".to_owned()))?;
+    Ok((reasoning != Reasoning::Off).then_some((marks, reasoning)))
 }
 
 impl Written {
@@ -49,27 +88,33 @@ impl Written {
     /// If the text is not of the notation, or the reading was cancelled.
     pub(crate) fn read(self, cancel: Option<&Cancel>) -> Outcome<Read> {
         let limits = limits::cancelled_by(cancel);
+        let mut options = self.options.clone();
+        let thought = match options.as_object_mut().and_then(|options| options.remove("thought")) {
+            Some(option) => thought(&option)?,
+            None => None,
+        };
         let syntax = match self.notation.as_str() {
             "gbnf" => Syntax::Gbnf,
             "ebnf" => Syntax::Ebnf,
             "regex" => Syntax::Regex,
-            "lark" if self.options.get("greedy") == Some(&Value::Bool(true)) => Syntax::LarkGreedy,
+            "lark" if options.get("greedy") == Some(&Value::Bool(true)) => Syntax::LarkGreedy,
             "lark" => Syntax::Lark,
             "structural_tag" => Syntax::StructuralTag,
             "json_schema" => {
-                let options = schema::read(&self.options)?;
+                let options = schema::read(&options)?;
                 let read = options.parse_with(&self.text, &limits, &AUTOMATA)?;
-                return Ok(Read { written: self, grammar: read.grammar, relaxed: read.relaxed });
+                let (grammar, relaxed) = (read.grammar, read.relaxed);
+                return Ok(Read { written: self, grammar, relaxed, thought });
             }
             "tools" => {
-                let grammar = tools::grammar(&self.text, &self.options, &limits, &AUTOMATA)?;
-                return Ok(Read { written: self, grammar, relaxed: Vec::new() });
+                let grammar = tools::grammar(&self.text, &options, &limits, &AUTOMATA)?;
+                return Ok(Read { written: self, grammar, relaxed: Vec::new(), thought });
             }
             other => return Err(Failure::Value(format!("there is no notation `{other}`"))),
         };
-        let schemas = schema::read(self.options.get("schemas").unwrap_or(&Value::Null))?;
+        let schemas = schema::read(options.get("schemas").unwrap_or(&Value::Null))?;
         let grammar = Grammar::parse_by(syntax, &self.text, &schemas, &limits, &AUTOMATA)?;
-        Ok(Read { written: self, grammar, relaxed: Vec::new() })
+        Ok(Read { written: self, grammar, relaxed: Vec::new(), thought })
     }
 }
 
@@ -165,18 +210,17 @@ impl PyGrammar {
     }
 
     /// Reads a list of functions that a model may call, as in OpenAI's API. `choice` is `auto`, `none`,
-    /// `required` or a name; `spelling` is how the model writes calls; `reasoning` is `off`, `optional` or
-    /// `open`.
+    /// `required` or a name; `spelling` is how the model writes calls. Of thoughts before calls see
+    /// `after_thought`.
     #[staticmethod]
     #[pyo3(signature = (
-        tools, /, *, choice="auto", spelling="hermes", parallel=true, reasoning="off", cancel=None, **options
+        tools, /, *, choice="auto", spelling="hermes", parallel=true, cancel=None, **options
     ))]
     fn tools(
         tools: &Bound<'_, PyAny>,
         choice: &str,
         spelling: &str,
         parallel: bool,
-        reasoning: &str,
         cancel: Handle<'_>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Outcome<Self> {
@@ -184,8 +228,18 @@ impl PyGrammar {
         all["choice"] = choice.into();
         all["spelling"] = spelling.into();
         all["parallel"] = parallel.into();
-        all["reasoning"] = reasoning.into();
         read(tools.py(), "tools", json_text(tools)?, all, cancel)
+    }
+
+    /// The grammar of the same texts behind a thought: any text up to its closing mark. `reasoning` says
+    /// whether it comes: `off`, `optional`, `open` (the prompt has opened it) or `required`. Marks that are
+    /// special tokens of the vocabulary are those tokens.
+    #[pyo3(signature = (reasoning="optional", /, *, open="<think>", close="</think>"))]
+    fn after_thought(&self, py: Python<'_>, reasoning: &str, open: &str, close: &str) -> Outcome<Self> {
+        let Written { notation, text, options } = &self.read.written;
+        let mut options = if options.is_object() { options.clone() } else { json!({}) };
+        options["thought"] = json!({ "reasoning": reasoning, "open": open, "close": close });
+        read(py, notation, text.clone(), options, None)
     }
 
     /// The notation: the name of the function that read it.
@@ -232,7 +286,9 @@ impl PyGrammar {
         let cancel = cancel.map(|cancel| cancel.of_work());
         let report = unlocked(py, || {
             let limits = limits::cancelled_by(cancel.as_ref());
-            Ok(schema::read(&written.options)?.report(&written.text, &limits)?)
+            let mut options = written.options.clone();
+            options.as_object_mut().and_then(|options| options.remove("thought"));
+            Ok(schema::read(&options)?.report(&written.text, &limits)?)
         })?;
         Ok(schema::report(py, &report)?)
     }

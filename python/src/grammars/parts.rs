@@ -33,7 +33,7 @@ impl Parts {
         limits: &Limits,
         step: Option<Duration>,
     ) -> Outcome<Self> {
-        let compiled = compiler.compile(&read.grammar)?;
+        let compiled = compiler.compile(&*read.behind_thought(compiler.vocabulary(), limits)?)?;
         let bounds = Bounds::new(limits, compiled.vocabulary(), step);
         Ok(Self { compiled, read: Arc::clone(read), limits: limits.clone(), bounds })
     }

@@ -2,7 +2,7 @@
 
 use domino::{
     Limits,
-    grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools},
+    grammar::tools::{Calling, Choice, Spelling, Tools},
 };
 use serde_json::Value;
 
@@ -28,17 +28,8 @@ pub(crate) fn calling(options: &Value) -> Outcome<Calling> {
         "required" => Choice::Required,
         name => Choice::Named(name.to_owned()),
     };
-    let reasoning = match text("reasoning").unwrap_or("off") {
-        "off" => Reasoning::Off,
-        "optional" => Reasoning::Optional,
-        "open" => Reasoning::Open,
-        other => {
-            let message = format!("reasoning is `{other}`; it is one of off, optional, open");
-            return Err(Failure::Value(message));
-        }
-    };
     let parallel = options.get("parallel").and_then(Value::as_bool).unwrap_or(true);
-    Ok(Calling::new(spelling).choice(choice).parallel(parallel).reasoning(reasoning))
+    Ok(Calling::new(spelling).choice(choice).parallel(parallel))
 }
 
 /// Reads a list of functions as the grammar of their calls.

@@ -207,6 +207,9 @@ impl<M: Model> DraftModel<M> {
 
 impl<M: Model> Propose for DraftModel<M> {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        if site.is_thinking() {
+            return None;
+        }
         let Drawn { token, margin } = self.drawn(site)?;
         // Where there is a grammar, it ends the draft.
         if !site.is_constrained() && self.ends.contains(&token) {

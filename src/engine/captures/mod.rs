@@ -23,7 +23,7 @@ use self::{
     walk::{ChartWalk, FoundCapture},
 };
 use crate::{
-    grammar::{Grammar, suggest},
+    grammar::{Grammar, Thought, suggest},
     ids::{RuleId, as_index},
     json_readers::has_key_twice,
     limits::{Budget, LimitExceeded, Limits},
@@ -63,6 +63,8 @@ pub struct Captures {
     specials: bool,
     /// True if no object may have a key twice.
     keys: bool,
+    /// The thought before texts.
+    thought: Option<Thought>,
     limit: usize,
     /// Approximate memory in bytes.
     memory: usize,
@@ -139,6 +141,7 @@ impl Captures {
             network,
             specials: !grammar.specials().is_empty(),
             keys: grammar.distinct_keys().is_some(),
+            thought: grammar.thought().cloned(),
             limit: limits.captures,
         })
     }
@@ -164,7 +167,7 @@ impl Captures {
     /// # Errors
     /// If [`Limits::captures`] is used up.
     pub fn of(&self, text: &[u8]) -> Result<Option<Vec<Capture<'_>>>, LimitExceeded> {
-        if self.keys && has_key_twice(text)? {
+        if self.keys && has_key_twice(text, self.thought.as_ref())? {
             return Ok(None);
         }
         let mut budget = Spending::new(self.limit);
@@ -183,7 +186,7 @@ impl Captures {
     /// # Errors
     /// If [`Limits::captures`] is used up.
     pub fn so_far(&self, text: &[u8]) -> Result<Vec<Capture<'_>>, LimitExceeded> {
-        if self.keys && has_key_twice(text)? {
+        if self.keys && has_key_twice(text, self.thought.as_ref())? {
             return Ok(Vec::new());
         }
         let mut budget = Spending::new(self.limit);

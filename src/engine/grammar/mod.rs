@@ -28,6 +28,7 @@ mod rust_types;
 pub(crate) mod spelled;
 mod structural;
 mod substring;
+pub(crate) mod thought;
 mod token_numbers;
 
 use std::borrow::Cow;
@@ -50,6 +51,7 @@ pub use self::{
     json_schema::AutomataCache,
     source::{Source, Span},
     spelled::{Bounds, Spelled},
+    thought::{Reasoning, Thought, ThoughtMarks, ThoughtPlace},
 };
 
 impl Grammar {

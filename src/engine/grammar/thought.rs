@@ -1,9 +1,9 @@
 //! Thoughts before a text: what a model writes between two marks before it answers.
 //!
-//! A grammar may say that its texts come after a thought ([`Grammar::after_thought`]). A thought is any text up
-//! to the first closing mark, whatever tokens spell the mark; behind it may be two line feeds, as chat
-//! templates have them, and then the grammar's text begins. Rules about whole texts, such as that no key comes
-//! twice, are about the text behind the thought: readers of it skip the thought by [`ThoughtReader`].
+//! A grammar may say that its texts come after a thought ([`Grammar::after_thought`]). A thought is any text
+//! up to the first closing mark, whatever tokens spell the mark; behind it may be two line feeds, as chat
+//! templates have them, and then the grammar's text begins. Rules about whole texts, such as that no key
+//! comes twice, are about the text behind the thought: readers of it skip the thought by [`ThoughtReader`].
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -44,13 +44,13 @@ impl Reasoning {
         NAMES.into_iter()
     }
 
-    /// The one of this name.
+    /// Finds the one of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         NAMES.into_iter().find(|&(_, known)| known == name).map(|(reasoning, _)| reasoning)
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
@@ -62,12 +62,12 @@ impl Reasoning {
 pub struct ThoughtMarks {
     open: Cow<'static, str>,
     close: Cow<'static, str>,
-    /// What stands before an answer without a thought.
+    /// The text before an answer without a thought.
     plain: Cow<'static, str>,
 }
 
-/// The marks that are known: of Qwen, DeepSeek, SmolLM and most others; Magistral; Gemma 4; Command A; gpt-oss
-/// (Harmony), whose thoughts are messages on a channel of their own.
+/// The marks that are known: of Qwen, DeepSeek, SmolLM and most others; Magistral; Gemma 4; Command A;
+/// gpt-oss (Harmony), whose thoughts are messages on a channel of their own.
 const KNOWN: [ThoughtMarks; 5] = [
     ThoughtMarks::of_family("<|channel|>analysis<|message|>", HARMONY_CLOSE, "<|channel|>final<|message|>"),
     ThoughtMarks::of_family("<|channel>thought\n", "<channel|>", ""),
@@ -118,6 +118,12 @@ impl ThoughtMarks {
         &self.close
     }
 
+    /// The text before an answer without a thought; mostly none.
+    #[must_use]
+    pub fn plain(&self) -> &str {
+        &self.plain
+    }
+
     /// The place of a thought in the answer to a prompt that ends so, of a model that may think: inside of it
     /// where the prompt has opened one, nowhere where it has closed one, else perhaps at the beginning.
     #[must_use]
@@ -163,7 +169,8 @@ impl Thought {
         special_tokens: impl IntoIterator<Item = &'n str>,
     ) -> Self {
         let in_marks = |name: &&str| {
-            !name.is_empty() && [&marks.open, &marks.close, &marks.plain].iter().any(|mark| mark.contains(*name))
+            !name.is_empty()
+                && [&marks.open, &marks.close, &marks.plain].iter().any(|mark| mark.contains(*name))
         };
         let specials: Vec<String> = special_tokens.into_iter().filter(in_marks).map(str::to_owned).collect();
         let spelled = |mark: &str| special::spell(mark.as_bytes(), &specials).into_boxed_slice();
@@ -171,19 +178,24 @@ impl Thought {
         Self { open, close, plain, specials, reasoning, marks: marks.clone() }
     }
 
-    /// Its marks.
+    /// Returns its marks.
     #[must_use]
     pub fn marks(&self) -> &ThoughtMarks {
         &self.marks
     }
 
-    /// Its place.
+    /// Returns its place.
     #[must_use]
     pub fn reasoning(&self) -> Reasoning {
         self.reasoning
     }
 
-    /// Its marks as bytes of the grammar.
+    /// Lists the special tokens in its marks.
+    pub(crate) fn specials(&self) -> &[String] {
+        &self.specials
+    }
+
+    /// Returns its marks as bytes of the grammar.
     #[cfg(feature = "oracle")]
     pub(crate) fn spelled(&self) -> (&[u8], &[u8]) {
         (&self.open, &self.close)
@@ -195,10 +207,14 @@ impl Thought {
     #[must_use]
     pub fn split<'t>(&self, text: &'t [u8], length: usize) -> (&'t [u8], &'t [u8]) {
         let (thought, mut content) = text.split_at(length.min(text.len()));
-        let mut inside = thought;
-        if self.reasoning != Reasoning::Open {
-            inside = inside.strip_prefix(self.marks.open.as_bytes()).unwrap_or_default();
-        }
+        let begins = |mark: &str| mark.as_bytes().starts_with(thought);
+        let mut inside = match thought.strip_prefix(self.marks.open.as_bytes()) {
+            _ if self.reasoning == Reasoning::Open => thought,
+            Some(inside) => inside,
+            None if begins(&self.marks.open) || begins(&self.marks.plain) => &[],
+            // Special tokens are not always shown.
+            None => thought,
+        };
         inside = inside.strip_suffix(self.marks.close.as_bytes()).unwrap_or(inside);
         while let Some(rest) = inside.strip_prefix(b"\n") {
             inside = rest;
@@ -275,20 +291,20 @@ impl Grammar {
 /// The place of a text with regard to its thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ThoughtPlace {
-    /// At the beginning, where a thought may be opened.
+    /// The text is at its beginning, where a thought may be opened.
     Before,
-    /// Inside of the thought.
+    /// The text is inside of the thought.
     Inside,
-    /// Behind it, or there is none.
+    /// The text is behind it, or there is none.
     Behind,
 }
 
-/// What a [`ThoughtReader`] reads.
+/// The part of a text at which a [`ThoughtReader`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Reading {
+enum ThoughtPart {
     /// The opening mark, or what stands in its place.
     Open,
-    /// What stands before an answer without a thought.
+    /// The text before an answer without a thought.
     Plain,
     Inside,
     Behind,
@@ -300,26 +316,26 @@ pub(crate) struct ThoughtReader {
     thought: Arc<Thought>,
     /// Number of bytes of the mark at hand that have just come.
     matched: usize,
-    reading: Reading,
+    reading: ThoughtPart,
 }
 
 impl ThoughtReader {
     /// A reader at the beginning of a text.
     pub(crate) fn new(thought: Arc<Thought>) -> Self {
         let reading = match thought.reasoning {
-            Reasoning::Off if thought.plain.is_empty() => Reading::Behind,
-            Reasoning::Off => Reading::Plain,
-            Reasoning::Open => Reading::Inside,
-            Reasoning::Optional | Reasoning::Required => Reading::Open,
+            Reasoning::Off if thought.plain.is_empty() => ThoughtPart::Behind,
+            Reasoning::Off => ThoughtPart::Plain,
+            Reasoning::Open => ThoughtPart::Inside,
+            Reasoning::Optional | Reasoning::Required => ThoughtPart::Open,
         };
         Self { thought, matched: 0, reading }
     }
 
     pub(crate) fn place(&self) -> ThoughtPlace {
         match self.reading {
-            Reading::Open | Reading::Plain => ThoughtPlace::Before,
-            Reading::Inside => ThoughtPlace::Inside,
-            Reading::Behind => ThoughtPlace::Behind,
+            ThoughtPart::Open | ThoughtPart::Plain => ThoughtPlace::Before,
+            ThoughtPart::Inside => ThoughtPlace::Inside,
+            ThoughtPart::Behind => ThoughtPlace::Behind,
         }
     }
 
@@ -333,30 +349,30 @@ impl ThoughtReader {
         let mut rest = bytes;
         while let Some((&byte, behind)) = rest.split_first() {
             let next = match self.reading {
-                Reading::Behind => break,
-                Reading::Open if self.thought.open[self.matched] != byte => {
+                ThoughtPart::Behind => break,
+                ThoughtPart::Open if self.thought.open[self.matched] != byte => {
                     if !self.thought.plain.is_empty() {
                         // It begins like the mark.
-                        self.reading = Reading::Plain;
+                        self.reading = ThoughtPart::Plain;
                         continue;
                     }
-                    self.reading = Reading::Behind;
+                    self.reading = ThoughtPart::Behind;
                     return match &self.thought.open[..std::mem::take(&mut self.matched)] {
                         [] => Cow::Borrowed(rest),
                         begun => Cow::Owned([begun, rest].concat()),
                     };
                 }
-                Reading::Open => {
+                ThoughtPart::Open => {
                     self.matched += 1;
-                    (self.thought.open.len(), Reading::Inside)
+                    (self.thought.open.len(), ThoughtPart::Inside)
                 }
-                Reading::Plain => {
+                ThoughtPart::Plain => {
                     self.matched += 1;
-                    (self.thought.plain.len(), Reading::Behind)
+                    (self.thought.plain.len(), ThoughtPart::Behind)
                 }
-                Reading::Inside => {
+                ThoughtPart::Inside => {
                     self.matched = matched_after(&self.thought.close, self.matched, byte);
-                    (self.thought.close.len(), Reading::Behind)
+                    (self.thought.close.len(), ThoughtPart::Behind)
                 }
             };
             if self.matched == next.0 {
@@ -367,9 +383,14 @@ impl ThoughtReader {
         Cow::Borrowed(rest)
     }
 
-    /// What is left of the closing mark; nothing outside of a thought.
+    /// Returns the part of the closing mark that has come; nothing outside of a thought.
+    pub(crate) fn begun_mark(&self) -> &[u8] {
+        if self.reading == ThoughtPart::Inside { &self.thought.close[..self.matched] } else { &[] }
+    }
+
+    /// Returns the rest of the closing mark; nothing outside of a thought.
     pub(crate) fn left_of_mark(&self) -> &[u8] {
-        if self.reading == Reading::Inside { &self.thought.close[self.matched..] } else { &[] }
+        if self.reading == ThoughtPart::Inside { &self.thought.close[self.matched..] } else { &[] }
     }
 }
 
@@ -394,9 +415,10 @@ mod tests {
         /// Compares with a search of the whole text, whatever pieces it comes in.
         #[test]
         fn thoughts_end_at_their_first_closing_mark(
-            open in "[ab<]{1,3}", close in "[ab<]{1,3}", text in "[ab<]{0,12}", cuts in prop::collection::vec(0..4_usize, 0..8),
-            reasoning in prop::sample::select(vec![Reasoning::Optional, Reasoning::Open, Reasoning::Required]),
+            (open, close, text) in ("[ab<]{1,3}", "[ab<]{1,3}", "[ab<]{0,12}"),
+            cuts in prop::collection::vec(0..4_usize, 0..8), place in 1..4_usize,
         ) {
+            let reasoning = NAMES[place].0;
             let begun = match reasoning {
                 Reasoning::Open => Some(0),
                 _ => text.starts_with(&open).then_some(open.len()),
@@ -417,7 +439,8 @@ mod tests {
             }
             prop_assert_eq!((found.as_slice(), reader.place()), (content.as_bytes(), place));
             let left = reader.left_of_mark();
-            prop_assert!(close.as_bytes().ends_with(left) && left.is_empty() == (place != ThoughtPlace::Inside));
+            prop_assert_eq!(left.is_empty(), place != ThoughtPlace::Inside);
+            prop_assert!(close.as_bytes().ends_with(left));
         }
     }
 
@@ -442,7 +465,8 @@ mod tests {
 
     #[test]
     fn marks_and_places_are_shown_by_templates_and_prompts() {
-        let marks = |template: &str| ThoughtMarks::of_chat_template(template).map(|marks| marks.close().to_owned());
+        let marks =
+            |template: &str| ThoughtMarks::of_chat_template(template).map(|marks| marks.close().to_owned());
         assert_eq!(marks("{{ content.split('</think>')[-1] }}").as_deref(), Some("</think>"));
         assert_eq!(marks("[THINK]a[/THINK]").as_deref(), Some("[/THINK]"));
         assert_eq!(marks("<|channel>thought\n<channel|>").as_deref(), Some("<channel|>"));

@@ -16,18 +16,21 @@ mod object_keys;
 mod repeat_candidates;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::{collections::VecDeque, sync::Arc};
+use std::{borrow::Cow, collections::VecDeque, sync::Arc};
 
+use crate::grammar::{Thought, ThoughtPlace, thought::ThoughtReader};
 use crate::limits::{LimitExceeded, Work};
-use crate::{ids::StateId, machine::StateAutomaton, program::Program};
+use crate::{ids::StateId, machine::StateAutomaton, program::Program, special};
 
 pub(crate) use array_items::ArrayItems;
 pub(crate) use item_search::SearchState;
 pub(crate) use object_keys::{KeyChange, KeyPrefix, ObjectKeys, has_key_twice};
 
-/// The state of the readers of keys and of items that must be distinct.
+/// The state of the readers of keys and of items that must be distinct, and of the thought before.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct JsonReaders {
+    /// Behind a pointer, as are items.
+    pub(crate) thought: Option<Arc<ThoughtProgress>>,
     pub(crate) keys: Option<ObjectKeys>,
     /// The reader of items is behind a pointer: few grammars need it, and all sessions move this value at
     /// each step.
@@ -38,15 +41,36 @@ impl JsonReaders {
     /// Creates the readers that a grammar asks for, before any text.
     pub(crate) fn new(program: &Program) -> Self {
         let lowered = &program.lowered;
-        let keys = lowered.keys.map(|_| ObjectKeys::new(program.scarce_keys().cloned()));
-        Self { keys, items: lowered.items.map(|_| Arc::default()) }
+        let thought = lowered.thought.clone().map(ThoughtReader::new);
+        let keys = lowered.keys.map(|_| ObjectKeys::new(program.scarce_keys().cloned(), thought.clone()));
+        let items = lowered.items.map(|_| Arc::new(ArrayItems::new(thought.clone())));
+        Self { thought: thought.map(|reader| Arc::new(ThoughtProgress::new(reader))), keys, items }
     }
 
+    /// Is there nothing to read in the rest of the text?
     pub(crate) fn are_none(&self) -> bool {
-        self.keys.is_none() && self.items.is_none()
+        self.keys.is_none() && self.items.is_none() && !self.are_in_thought()
     }
 
-    /// Returns a hash of the readers' position, without the keys and items that have come.
+    /// Are there readers whose steps are logged?
+    pub(crate) fn are_logged(&self) -> bool {
+        self.keys.is_some() || self.items.is_some() || self.thought.is_some()
+    }
+
+    /// Reads a step of the thought, if the text may still be in one.
+    pub(crate) fn read_thought(&mut self, bytes: &[u8]) {
+        if let Some(thought) = self.thought.as_mut().filter(|thought| thought.is_open()) {
+            Arc::make_mut(thought).read(bytes);
+        }
+    }
+
+    /// May the text still be in its thought?
+    pub(crate) fn are_in_thought(&self) -> bool {
+        self.thought.as_ref().is_some_and(|thought| thought.is_open())
+    }
+
+    /// Returns a hash of the readers' position, without the keys and items that have come. Inside of a
+    /// thought the machine's state is all.
     pub(crate) fn place(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.keys.as_ref().map(ObjectKeys::spelt).hash(&mut hasher);
@@ -59,6 +83,75 @@ impl JsonReaders {
         self.keys.as_ref().map_or(0, ObjectKeys::own_bytes)
             + self.items.as_ref().map_or(0, |items| items.own_bytes())
     }
+}
+
+/// The thought of a text, as read so far.
+#[derive(Debug, Clone)]
+pub(crate) struct ThoughtProgress {
+    reader: ThoughtReader,
+    /// Steps in the thought so far.
+    steps: usize,
+    /// Bytes of the thought and its marks so far, as they are shown.
+    pub(crate) bytes: usize,
+}
+
+impl ThoughtProgress {
+    pub(crate) fn new(reader: ThoughtReader) -> Self {
+        Self { reader, steps: 0, bytes: 0 }
+    }
+
+    /// Is the text before its thought or inside of it?
+    fn is_open(&self) -> bool {
+        self.place() != ThoughtPlace::Behind
+    }
+
+    pub(crate) fn place(&self) -> ThoughtPlace {
+        self.reader.place()
+    }
+
+    pub(crate) fn thought(&self) -> &Thought {
+        self.reader.thought()
+    }
+
+    /// Reads one step.
+    pub(crate) fn read(&mut self, bytes: &[u8]) {
+        self.read_shown(bytes, shown(bytes));
+    }
+
+    /// Reads one step, of which this many bytes are shown.
+    pub(crate) fn read_shown(&mut self, bytes: &[u8], length: usize) {
+        if self.is_open() {
+            let behind = shown(&self.reader.read(bytes));
+            self.bytes = (self.bytes + length).saturating_sub(behind);
+            self.steps += 1;
+        }
+    }
+
+    /// Number of bytes at the end that may be the beginning of the closing mark, as they are shown.
+    pub(crate) fn held(&self) -> usize {
+        shown(self.reader.begun_mark())
+    }
+
+    /// What must come of the closing mark, where the thought has had as many steps as it may.
+    pub(crate) fn closing(&self, most: Option<usize>) -> Option<&[u8]> {
+        let left = self.reader.left_of_mark();
+        (most.is_some_and(|most| self.steps >= most) && !left.is_empty()).then_some(left)
+    }
+}
+
+/// Number of bytes that are shown of these.
+fn shown(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte != special::MARK).count()
+}
+
+/// Reads a thought, if there may be one, and returns the JSON behind it.
+fn behind_thought<'b>(thought: &mut Option<Box<ThoughtReader>>, bytes: &'b [u8]) -> Option<Cow<'b, [u8]>> {
+    let reader = thought.as_mut()?;
+    let json = reader.read(bytes);
+    if reader.place() == ThoughtPlace::Behind {
+        *thought = None;
+    }
+    Some(json)
 }
 
 /// An undo record for one step of the readers.
@@ -135,6 +228,7 @@ impl StateAutomaton {
         work: &mut Work,
     ) -> Result<Option<(StateId, JsonReaders)>, LimitExceeded> {
         let mut readers = before.clone();
+        readers.read_thought(&[byte]);
         if let Some(keys) = &mut readers.keys
             && keys.read(&[byte])? == 0
         {

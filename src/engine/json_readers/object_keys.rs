@@ -7,6 +7,8 @@
 use std::sync::{Arc, OnceLock};
 use std::{borrow::Cow, cmp::Ordering};
 
+use super::behind_thought;
+use crate::grammar::{Thought, thought::ThoughtReader};
 use crate::ids::{ScanStateId, TokenId, TrieNodeId};
 use crate::limits::{Budget, KEY_BYTES, LimitExceeded};
 use crate::machine::{Fingerprint, with_bytes, with_number};
@@ -17,9 +19,10 @@ use crate::vocab::{ByteTrie, TokenSet};
 /// Bytes of the longest escape: a surrogate pair.
 const LONGEST_ESCAPE: usize = 12;
 
-/// Does an object of this JSON text have a key twice? Linear.
-pub(crate) fn has_key_twice(text: &[u8]) -> Result<bool, LimitExceeded> {
-    Ok(ObjectKeys::default().read(text)? < text.len())
+/// Does an object of this JSON text, perhaps behind a thought, have a key twice? Linear.
+pub(crate) fn has_key_twice(text: &[u8], thought: Option<&Thought>) -> Result<bool, LimitExceeded> {
+    let thought = thought.map(|thought| ThoughtReader::new(Arc::new(thought.clone())));
+    Ok(ObjectKeys::new(None, thought).read(text)? < text.len())
 }
 
 /// The reader's position in its JSON.
@@ -83,16 +86,25 @@ pub(crate) struct ObjectKeys {
     bytes: usize,
     /// The key terminals that can run out; `None` if no key can.
     scarce: Option<Arc<ScarceKeys>>,
+    /// The thought before the JSON, if there may still be one.
+    thought: Option<Box<ThoughtReader>>,
 }
 
 impl ObjectKeys {
     /// Creates a reader before any text; `scarce` are the key terminals that can run out.
-    pub(super) fn new(scarce: Option<Arc<ScarceKeys>>) -> Self {
-        Self { scarce, ..Self::default() }
+    pub(super) fn new(scarce: Option<Arc<ScarceKeys>>, thought: Option<ThoughtReader>) -> Self {
+        Self { scarce, thought: thought.map(Box::new), ..Self::default() }
     }
 
     /// Reads bytes up to the end of a key that has come before. Returns how many were read.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
+        match behind_thought(&mut self.thought, bytes) {
+            Some(json) => Ok((self.read_json(&json)? + bytes.len()).saturating_sub(json.len())),
+            None => self.read_json(bytes),
+        }
+    }
+
+    fn read_json(&mut self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
             if self.phase == KeyPhase::Between {
                 self.between(byte);
@@ -115,6 +127,7 @@ impl ObjectKeys {
     /// Returns the effect of reading these bytes.
     pub(crate) fn change(&self, bytes: &[u8]) -> KeyChange {
         let is_any = match self.phase {
+            _ if self.thought.is_some() => true,
             KeyPhase::Between => {
                 bytes.iter().any(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b',' | b':'))
             }

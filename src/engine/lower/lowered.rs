@@ -1,13 +1,13 @@
 //! The lowered grammar, the names of all that is in it, and the fates of the rules.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::cfg::{AfterDot, Cfg, DottedRule, NonterminalId, Symbol};
 use super::passes::{reduce::Renumbering, rewrite::WorkGrammar};
 use super::provenance::{
     EndRecursion, Provenance, RuleFate, RuleSource, RuleSymbol, SourceSpan, SymbolOrigin, shown_automaton,
 };
-use crate::grammar::{DistinctItems, DistinctKeys, Span};
+use crate::grammar::{DistinctItems, DistinctKeys, Span, Thought};
 use crate::ids::{RuleId, TerminalId, as_index};
 use crate::scanner::Scanner;
 
@@ -29,6 +29,8 @@ pub(crate) struct Lowered {
     pub(crate) keys: Option<DistinctKeys>,
     /// May no item of some arrays come twice?
     pub(crate) items: Option<DistinctItems>,
+    /// The thought before a text, if one may come.
+    pub(crate) thought: Option<Arc<Thought>>,
     /// Does each terminal stand only after an item that is new in its array?
     pub(crate) after_new: Vec<bool>,
     /// Does a terminal go on as long as any that may stand there can (greedy lexing)?

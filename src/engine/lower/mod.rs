@@ -67,12 +67,11 @@ pub(crate) fn lower(
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
     let reduced =
         reduce::reduce(emitted).ok_or_else(|| CompileError::new(CompileErrorKind::EmptyLanguage))?;
-    let notes = Notes { reachable: &order, rewritten: &rewritten, symbols: &symbols, absorbed: &absorbed };
-    let cfg = reduced.cfg;
-    if cfg.lists().iter().any(|(_, list)| cfg.has_empty_part(list)) {
+    if reduced.cfg.lists().iter().any(|(_, list)| reduced.cfg.has_empty_part(list)) {
         return Err(CompileError::new(CompileErrorKind::EmptyPart));
     }
-    let rules = rule_fates(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
+    let notes = Notes { reachable: &order, rewritten: &rewritten, symbols: &symbols, absorbed: &absorbed };
+    let rules = rule_fates(&work, &notes, &reduced.numbers, |one| reduced.cfg.only_terminal(one));
     clock.lap("reduction")?;
     let scanner = Scanner::new(reduced.terminals, limits.terminal_bytes).ok_or_else(|| {
         CompileError::limit(LimitExceeded::new(Budget::Fixed, "scanner states", u32::MAX as usize))
@@ -85,12 +84,13 @@ pub(crate) fn lower(
         nonterminals: reduced.nonterminal_origins,
     };
     Ok(Lowered {
-        cfg,
+        cfg: reduced.cfg,
         scanner,
         terminal_names: reduced.terminal_names,
         provenance,
         keys: grammar.distinct_keys(),
         items: grammar.distinct_items(),
+        thought: grammar.shared_thought(),
         after_new: reduced.after_new,
         greedy: grammar.is_greedy(),
         times: clock.laps,

@@ -17,7 +17,7 @@ mod tests;
 use hashbrown::HashSet;
 
 use self::bytes_cfg::{BytesCfg, MAX_SYMBOLS, OracleSymbol};
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, Reasoning, Thought};
 use crate::ids::{Numbered, TokenId, as_index};
 use crate::vocab::{TokenSet, Vocabulary};
 
@@ -29,6 +29,7 @@ pub struct Oracle {
     cfg: BytesCfg,
     /// Does no text count in which an object has a key twice?
     distinct_keys: bool,
+    thought: Option<Thought>,
 }
 
 impl Oracle {
@@ -56,13 +57,14 @@ impl Oracle {
             return Err(OracleError::Items);
         }
         let distinct_keys = grammar.distinct_keys().is_some();
-        Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys })
+        let thought = grammar.thought().cloned();
+        Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys, thought })
     }
 
     /// Starts a session at the empty text.
     #[must_use]
     pub fn session(&self) -> Session<'_> {
-        Session::new(&self.cfg, self.distinct_keys)
+        Session::new(&self.cfg, self.distinct_keys, self.thought.as_ref())
     }
 
     /// Does the grammar have a sentence at all?
@@ -154,6 +156,8 @@ pub struct Session<'o> {
     cfg: &'o BytesCfg,
     /// The text, if no object may have a key twice.
     text: Option<Vec<u8>>,
+    /// The thought before it.
+    thought: Option<&'o Thought>,
     sets: Numbered<ItemSet>,
     /// Scratch of `close`, empty between calls.
     items: Vec<OracleItem>,
@@ -165,9 +169,10 @@ pub struct Session<'o> {
 
 impl<'o> Session<'o> {
     /// Starts a session in which no byte has come.
-    fn new(cfg: &'o BytesCfg, distinct_keys: bool) -> Self {
+    fn new(cfg: &'o BytesCfg, distinct_keys: bool, thought: Option<&'o Thought>) -> Self {
         let mut session = Self {
             cfg,
+            thought,
             text: distinct_keys.then(Vec::new),
             sets: Numbered::default(),
             items: Vec::new(),
@@ -220,7 +225,8 @@ impl<'o> Session<'o> {
             text.truncate(here);
             text.push(byte);
             // A key ends with a quote.
-            if byte == b'"' && has_key_twice(text) {
+            let json = self.thought.map_or(&text[..], |thought| behind(thought, text));
+            if byte == b'"' && has_key_twice(json) {
                 self.sets.pop();
                 return false;
             }
@@ -342,6 +348,20 @@ impl<'o> Session<'o> {
         }
         mask
     }
+}
+
+/// Returns the part of a text behind its thought.
+fn behind<'t>(thought: &Thought, text: &'t [u8]) -> &'t [u8] {
+    let (open, close) = thought.spelled();
+    let inside = match thought.reasoning() {
+        Reasoning::Open => text,
+        _ => match text.strip_prefix(open) {
+            Some(inside) => inside,
+            None => return text,
+        },
+    };
+    let mut ends = (0..inside.len()).filter(|&at| inside[at..].starts_with(close));
+    ends.next().map_or(&[], |at| &inside[at + close.len()..])
 }
 
 /// Are two complete keys of an object equal? `text` is the beginning of a JSON text.

@@ -58,6 +58,7 @@ impl Constraint {
             for byte in std::mem::take(&mut found) {
                 found.extend(self.leads(&[byte])?.is_ok().then_some(byte));
             }
+            self.keep_closing(&mut found);
         }
         Ok(found)
     }

@@ -32,6 +32,8 @@ pub struct Constraint {
     raw_mask: Option<GrammarMask>,
     patience: Option<Patience>,
     pub(super) trailing: TrailingSpace,
+    /// Steps after which a thought must be closed.
+    pub(super) reasoning_tokens: Option<usize>,
     spent: SpentWork,
     /// Pieces of work in a row that brought the step no further. Each makes the next twice as large.
     stuck: u32,
@@ -89,6 +91,7 @@ impl Constraint {
             raw_mask,
             patience,
             trailing: TrailingSpace::default(),
+            reasoning_tokens: None,
             spent,
             stuck: 0,
         }
@@ -124,7 +127,8 @@ impl Constraint {
                         Some(raw) => raw,
                         None => self.make_raw_mask(state)?,
                     };
-                    self.narrowed(raw)?
+                    let mask = self.narrowed(raw)?;
+                    self.only_closing(mask)
                 }
                 TextPosition::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),
             },
@@ -284,6 +288,7 @@ impl Constraint {
             raw_mask: self.raw_mask.clone(),
             patience: self.patience,
             trailing: self.trailing,
+            reasoning_tokens: self.reasoning_tokens,
             spent: self.spent,
             stuck: self.stuck,
         }
@@ -314,13 +319,18 @@ impl Constraint {
     /// Returns the place after `token`, if it can follow.
     pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(TextPosition, JsonReaders)>, StepError> {
         let TextPosition::In(state) = self.here else { return Ok(None) };
+        if self.thinks_too_long(token) {
+            return Ok(None);
+        }
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
             let complete = lock(&self.machine).is_complete(state);
             return Ok(complete.then(|| (TextPosition::Ended(state), self.readers.clone())));
         }
         if !program.classes.is_empty() {
-            return Ok(self.after_by_class(token)?.map(|to| (TextPosition::In(to), self.readers.clone())));
+            return Ok(self
+                .after_by_class(token)?
+                .map(|to| (TextPosition::In(to), self.readers_after(token))));
         }
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
@@ -434,7 +444,7 @@ impl Constraint {
     /// Records a step of `bytes` bytes with the readers' undo record.
     pub(super) fn note(&mut self, to: TextPosition, bytes: usize, before: Undo) {
         self.history.push(self.here.state(), self.bytes);
-        if !self.readers.are_none() {
+        if self.readers.are_logged() {
             self.readers_before.push(before, self.history.kept());
         }
         self.here = to;
@@ -496,7 +506,7 @@ impl Constraint {
         let (TextPosition::In(here), None) = (self.here, &self.readers.items) else { return false };
         let program = &*self.program;
         let Some(bytes) = program.vocabulary.bytes(token) else { return false };
-        if bytes.is_empty() || !program.classes.is_empty() {
+        if bytes.is_empty() || !program.classes.is_empty() || self.readers.are_in_thought() {
             return false;
         }
         if program.vocabulary.end_of_text().contains(&token) {
@@ -510,7 +520,10 @@ impl Constraint {
             before = match keys.change(bytes) {
                 KeyChange::Nothing => Undo::Same,
                 KeyChange::Spelling => Undo::Shorter(length),
-                KeyChange::Any => Undo::Other(JsonReaders { keys: Some(keys.clone()), items: None }),
+                KeyChange::Any => {
+                    let thought = self.readers.thought.clone();
+                    Undo::Other(JsonReaders { thought, keys: Some(keys.clone()), items: None })
+                }
             };
             let is_read = before.is_same() || keys.read(bytes).is_ok_and(|read| read == length);
             keys.settle();

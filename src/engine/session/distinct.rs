@@ -279,6 +279,7 @@ impl Constraint {
         if let Some(keys) = &mut readers.keys {
             taken = keys.read(&bytes[..taken])?;
         }
+        readers.read_thought(&bytes[..taken]);
         Ok(if taken < bytes.len() { Err(taken) } else { Ok((state, readers)) })
     }
 

@@ -12,6 +12,7 @@ mod ending;
 mod error;
 mod patience;
 mod special_tokens;
+mod thoughts;
 
 #[doc(hidden)]
 pub use constraint::TextEnd;
@@ -19,3 +20,4 @@ pub(crate) use constraint::TextPosition;
 pub use constraint::{Constraint, TrailingSpace};
 pub use error::{StepError, StepErrorKind, TextPlace};
 pub use patience::Patience;
+pub use thoughts::ThoughtWatch;

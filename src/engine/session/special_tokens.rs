@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::constraint::{Constraint, TextPosition};
 use super::error::StepError;
 use crate::ids::{StateId, TokenId};
+use crate::json_readers::JsonReaders;
 use crate::{special, subterminal::Lookahead, vocab::TokenSet};
 
 impl Constraint {
@@ -93,6 +94,14 @@ impl Constraint {
         })
     }
 
+    /// The readers after `token`, where there are classes.
+    pub(super) fn readers_after(&self, token: TokenId) -> JsonReaders {
+        let mut readers = self.readers.clone();
+        let program = &self.program;
+        readers.read_thought(program.vocabulary.bytes(token).unwrap_or_else(|| program.text_of(token)));
+        readers
+    }
+
     /// [`allows`](Self::allows) where there are classes.
     pub(super) fn allows_by_class(&mut self, token: TokenId) -> Result<bool, StepError> {
         match self.program.lookahead {
@@ -112,7 +121,9 @@ impl Constraint {
         })?;
         Ok(match found {
             Ok(to) => {
-                self.go(TextPosition::In(to), bytes.len(), self.readers.clone());
+                let mut readers = self.readers.clone();
+                readers.read_thought(bytes);
+                self.go(TextPosition::In(to), bytes.len(), readers);
                 bytes.len()
             }
             Err(taken) => taken,

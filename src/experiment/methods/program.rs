@@ -236,6 +236,8 @@ impl ExternalWriter for ProgramWriter {
             text,
             complete,
             finish,
+            reasoning: None,
+            answer_at: 0,
             end_of_text: None,
             completion: None,
             logprobs: Vec::new(),

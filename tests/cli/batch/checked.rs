@@ -74,6 +74,7 @@ fn no_key_that_generate_writes_is_unknown() {
             "tools": tool, "tool_spelling": "hermes", "reasoning": "optional", "max_tokens": 20,
             "finish": true,
         }),
+        json!({"regex": "[ab]{2}", "reasoning": "required", "reasoning_tokens": 3, "finish": true}),
         json!({
             "schema": {"type": "array", "uniqueItems": true, "items": {"type": "object"}}, "lenient": true,
             "max_tokens": 20,

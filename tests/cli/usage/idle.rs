@@ -13,7 +13,6 @@ fn flags_about_tools_need_tools() {
         ("--tool-spelling", Some("hermes")),
         ("--tool-choice", Some("none")),
         ("--one-tool-call", None),
-        ("--reasoning", Some("open")),
     ] {
         let given: Vec<&str> = [flag].into_iter().chain(value).collect();
         for grammar in [&["-g", "json"][..], &["--schema", "s.json"], &["-r", "a"], &[]] {
@@ -30,7 +29,8 @@ fn flags_about_grammars_need_them() {
     let folder = folder();
     let folder = folder.path();
     let generate = ["generate", "-m", "model"];
-    for flags in [&["-k", "2"][..], &["--terminals", "written"], &["--lookahead", "infinite"]] {
+    let few = [&["-k", "2"][..], &["--terminals", "written"], &["--reasoning", "open"]];
+    for flags in few.into_iter().chain([&["--lookahead", "infinite"][..]]) {
         refused(folder, &[&generate[..], flags].concat(), &["needs a grammar"]);
     }
     refused(folder, &["explain", "-m", "model", "-o", "a.html", "-k", "2"], &["--lookahead needs a grammar"]);

@@ -339,3 +339,41 @@ fn without_mistral_rs_its_engine_is_refused() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("this build of domino has no mistral.rs"), "{}", run.stderr);
 }
+
+#[test]
+fn thoughts_come_before_the_text_and_are_no_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let answer = ["--regex", "yes|no", "--reasoning", "required", "--finish"];
+    let made = object(folder.path(), &[&answer[..], &["--reasoning-tokens", "4"]].concat());
+    assert!(made["text"] == "yes" || made["text"] == "no", "{made}");
+    assert_eq!((&made["complete"], made["reasoning_content"].is_string()), (&json!(true), true), "{made}");
+    assert!(made["thought_tokens"].as_u64().unwrap() >= 4, "{made}");
+    // The text alone is on standard output.
+    let run = generate(folder.path(), &[&answer[..], &["--reasoning-tokens", "4"]].concat());
+    assert_eq!(run.stdout, made["text"].as_str().unwrap(), "{}", run.stderr);
+    // Drafts change nothing.
+    let drafts = ["--reasoning-tokens", "4", "--speculate", "4"];
+    let drafted = object(folder.path(), &[&answer[..], &drafts].concat());
+    assert_eq!(drafted["token_ids"], made["token_ids"]);
+    // One that is cut has no answer, unless it is closed.
+    let cut =
+        generate(folder.path(), &["--regex", "yes|no", "--reasoning", "open", "--max-tokens", "3", "--json"]);
+    let cut = object_of(&cut, 3);
+    assert_eq!(
+        (&cut["finish"], &cut["text"], &cut["complete"]),
+        (&json!("thought"), &json!(""), &json!(false))
+    );
+    let closed =
+        object(folder.path(), &["--regex", "yes|no", "--reasoning", "open", "--max-tokens", "3", "--finish"]);
+    assert_eq!((&closed["finish"], &closed["text"]), (&json!("thought"), &json!("no")), "{closed}");
+    // Other marks; and other commands take the flags, too.
+    let marks = ["--thought-marks", "(", ")", "--reasoning", "required"];
+    let other = object(folder.path(), &[&["--regex", "[ab]{2}", "--finish"][..], &marks].concat());
+    assert_eq!(other["text"].as_str().unwrap().len(), 2, "{other}");
+    let check = [&["check", "--regex", "[ab]{2}"][..], &marks, &["--quiet", "-"]].concat();
+    assert_eq!(domino(&check, b"(why)ab").code, Some(0));
+    assert_eq!(domino(&check, b"ab").code, Some(1));
+    let heal = generate(folder.path(), &[&answer[..], &["--heal"]].concat());
+    assert!(heal.code == Some(2) && heal.stderr.contains("--heal"), "{}", heal.stderr);
+}

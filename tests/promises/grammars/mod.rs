@@ -9,4 +9,5 @@ mod leaves;
 mod length_bounded;
 pub(super) mod specials;
 mod substrings;
+mod thoughts;
 mod tokens;

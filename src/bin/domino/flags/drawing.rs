@@ -93,6 +93,9 @@ pub(crate) struct LowOptions {
     /// Cut the text after this many tokens.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
     pub(crate) max_tokens: usize,
+    /// Close a thought after this many tokens; they count for --max-tokens, too. Default: no limit.
+    #[arg(long, value_name = "N")]
+    pub(crate) reasoning_tokens: Option<usize>,
     /// End the text before this, wherever tokens begin and end; can be given more than once. With a grammar
     /// the text may then not be complete: `complete` in --json tells.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -151,6 +154,7 @@ impl LowOptions {
         })?;
         options.seed = self.seed;
         options.max_new_tokens = self.max_tokens;
+        options.reasoning_tokens = self.reasoning_tokens;
         options.masking = self.mask.resolve();
         options.logprobs = self.logprobs;
         options.trailing_space = self.trailing_space.into();

@@ -8,10 +8,11 @@ use domino::{Lookahead, Terminals, grammar::json_schema::SchemaOptions};
 use serde::Deserialize;
 
 use crate::flags::schema::{self, LowSchema};
-use crate::flags::tools::{CallingParts, LowTools};
+use crate::flags::tools::{CallingParts, LowReasoning, LowTools};
 use crate::grammar::compiler::{Reach, lookahead, lookahead_number};
+use crate::grammar::{notation::Notation, source::GrammarSource, thinking::Thinking};
+use crate::session::model::TokensOf;
 use crate::terminal::failure::{BadInput, Paint, note};
-use crate::{grammar::notation::Notation, grammar::source::GrammarSource, session::model::TokensOf};
 
 /// Flags that name the grammar of a command.
 #[derive(Debug, Args)]
@@ -60,6 +61,8 @@ pub(crate) struct LowGrammar {
     schemas: LowSchema,
     #[command(flatten)]
     tools: LowTools,
+    #[command(flatten)]
+    reasoning: LowReasoning,
 }
 
 impl LowGrammar {
@@ -72,7 +75,7 @@ impl LowGrammar {
 
     /// Reads the flags as a grammar, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
-        Ok(self.resolve_beside(SchemaOptions::default(), false)?.source)
+        Ok(self.resolve_beside(SchemaOptions::default(), false)?.behind_thought())
     }
 
     /// Reads the flags as a grammar, if one was given; `defaults` hold where flags say nothing. With `rows`,
@@ -105,7 +108,12 @@ impl LowGrammar {
         if !rows {
             schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
         }
-        Ok(UsualGrammar { source, options, calling })
+        let thinking = self.reasoning.resolve()?;
+        if !rows && source.is_none() && !thinking.is_nothing() {
+            return Err(BadInput::new("--reasoning needs a grammar: without one thoughts are free")
+                .hint("leave it out, or give --grammar or --schema"));
+        }
+        Ok(UsualGrammar { source, options, calling, thinking })
     }
 
     /// Reads the flags as a grammar, and refuses them if there is none.
@@ -115,7 +123,7 @@ impl LowGrammar {
 
     /// Reads the flags as [`required`](Self::required) does; `defaults` hold where flags say nothing.
     pub(crate) fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
-        self.resolve_beside(defaults, false)?.source.ok_or_else(|| {
+        self.resolve_beside(defaults, false)?.behind_thought().ok_or_else(|| {
             let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
             BadInput::new("no grammar given").hint(hint)
         })
@@ -131,6 +139,16 @@ pub(crate) struct UsualGrammar {
     pub(crate) options: SchemaOptions,
     /// The settings of calls where rows do not say.
     pub(crate) calling: CallingParts,
+    /// The settings of thoughts where rows do not say.
+    pub(crate) thinking: Thinking,
+}
+
+impl UsualGrammar {
+    /// The grammar of texts without a prompt, behind the thought that the flags ask for.
+    fn behind_thought(self) -> Option<GrammarSource> {
+        let thought = self.thinking.of_text();
+        self.source.map(|source| source.behind(thought))
+    }
 }
 
 /// Flags that say whose tokens are meant, for commands that run no model.

@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling};
+use clap::Args;
+use domino::grammar::tools::{Calling, Choice, Spelling};
 use domino::{chat::ChatTemplate, grammar::suggest};
 use serde_json::Value;
 
+use crate::grammar::thinking::{Thinking, WantedReasoning};
 use crate::{files, session::chat::Chat, session::model, terminal::failure::BadInput};
 
 /// Flags that name functions, and the spelling of calls.
@@ -40,26 +41,12 @@ pub(crate) struct LowTools {
     /// Allow one call at most.
     #[arg(long)]
     one_tool_call: bool,
-    /// May the model think before it answers? Default: off.
-    #[arg(long, value_name = "WHERE")]
-    reasoning: Option<Thinking>,
     /// The model whose template shows how it writes calls, if no flag says it.
     #[arg(skip)]
     model: Option<Option<PathBuf>>,
     /// Are prompts put into a chat template?
     #[arg(skip)]
     chat: bool,
-}
-
-/// Beginnings that an answer may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Thinking {
-    /// The answer stands at once.
-    Off,
-    /// A block of thinking may come first.
-    Optional,
-    /// The prompt has opened a block, which the answer closes.
-    Open,
 }
 
 /// Settings of calls, as far as flags or a row of a batch say them.
@@ -69,7 +56,6 @@ pub(crate) struct CallingParts {
     pub(crate) choice: Option<Choice>,
     /// True if at most one call is allowed.
     pub(crate) one: Option<bool>,
-    pub(crate) reasoning: Option<Reasoning>,
 }
 
 impl CallingParts {
@@ -84,7 +70,6 @@ impl CallingParts {
             spelling: self.spelling.or(other.spelling),
             choice: self.choice.clone().or_else(|| other.choice.clone()),
             one: self.one.or(other.one),
-            reasoning: self.reasoning.or(other.reasoning),
         }
     }
 
@@ -96,8 +81,7 @@ impl CallingParts {
             )
         })?;
         let calling = Calling::new(spelling).choice(self.choice.clone().unwrap_or_default());
-        let calling = calling.parallel(!self.one.unwrap_or_default());
-        Ok(calling.reasoning(self.reasoning.unwrap_or_default()))
+        Ok(calling.parallel(!self.one.unwrap_or_default()))
     }
 }
 
@@ -117,7 +101,6 @@ impl LowTools {
             (self.tool_spelling.is_some(), "--tool-spelling"),
             (self.tool_choice.is_some(), "--tool-choice"),
             (self.one_tool_call, "--one-tool-call"),
-            (self.reasoning.is_some(), "--reasoning"),
         ];
         if self.chat_template.is_some() && !self.chat {
             return Err(BadInput::new("--chat-template is for --tools and for --chat, and neither is given")
@@ -148,19 +131,8 @@ impl LowTools {
             spelling,
             choice: self.tool_choice.as_deref().map(choice),
             one: self.one_tool_call.then_some(true),
-            reasoning: self.reasoning.map(Thinking::meaning),
         };
         Ok((self.tools, parts))
-    }
-}
-
-impl Thinking {
-    fn meaning(self) -> Reasoning {
-        match self {
-            Self::Off => Reasoning::Off,
-            Self::Optional => Reasoning::Optional,
-            Self::Open => Reasoning::Open,
-        }
     }
 }
 
@@ -177,14 +149,6 @@ pub(crate) fn choice(name: &str) -> Choice {
         "required" => Choice::Required,
         name => Choice::Named(name.to_owned()),
     }
-}
-
-/// Reads the value of `--reasoning`.
-pub(crate) fn reasoning(name: &str) -> Result<Reasoning, BadInput> {
-    let known = <Thinking as ValueEnum>::from_str(name, false);
-    known
-        .map(Thinking::meaning)
-        .map_err(|_| BadInput::new(format!("`reasoning` is {name:?}")).hint("it is off, optional or open"))
 }
 
 fn unknown(name: &str) -> BadInput {
@@ -219,6 +183,32 @@ fn of_template(path: &Path) -> Result<Spelling, BadInput> {
         BadInput::new(format!("{} does not show how the model writes calls", path.display()))
             .hint("give --tool-spelling NAME")
     })
+}
+
+/// Flags for thoughts before texts.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LowReasoning {
+    /// Let the model think before a text of the grammar. off: the text comes at once. optional: a thought may
+    /// come first. open: the prompt has opened one. required: one comes first. auto: as the chat template and
+    /// the end of the prompt show.
+    ///
+    /// A thought is any text up to its closing mark; the text of the grammar begins behind that. Default:
+    /// auto with --chat, otherwise off. See docs/reasoning.md.
+    #[arg(long, value_name = "WHERE")]
+    reasoning: Option<String>,
+    /// The marks around thoughts. Default: those of the model's chat template, or else <think> and </think>.
+    #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true)]
+    thought_marks: Option<Vec<String>>,
+}
+
+impl LowReasoning {
+    /// Reads the flags.
+    pub(crate) fn resolve(&self) -> Result<Thinking, BadInput> {
+        Ok(Thinking {
+            place: self.reasoning.as_deref().map(WantedReasoning::named).transpose()?,
+            marks: self.thought_marks.as_deref().map(Thinking::marks_of).transpose()?,
+        })
+    }
 }
 
 /// Ways to put a prompt to the model.

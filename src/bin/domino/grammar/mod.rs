@@ -5,4 +5,5 @@ pub(crate) mod compiler;
 pub(crate) mod notation;
 pub(crate) mod reading;
 pub(crate) mod source;
+pub(crate) mod thinking;
 pub(crate) mod warned;

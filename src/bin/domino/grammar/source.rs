@@ -8,6 +8,7 @@ use domino::grammar::tools::{Calling, Tools};
 use domino::{CompiledGrammar, Compiler, Grammar, grammar::suggest};
 
 use crate::grammar::notation::{Look, Notation, Parsed};
+use crate::grammar::thinking::WantedThought;
 use crate::grammar::warned::{self, Reports};
 use crate::terminal::failure::{BadInput, Paint, note};
 use crate::{files, grammar::compiler, terminal::progress};
@@ -25,6 +26,8 @@ pub(crate) enum GrammarSource {
     Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
     /// A text without a file of its own.
     Text(Box<GrammarText>),
+    /// One of the others, behind a thought.
+    Thinking(Box<GrammarSource>, Box<WantedThought>),
 }
 
 impl GrammarSource {
@@ -78,6 +81,23 @@ impl GrammarSource {
             Self::Regex(_) => "--regex".to_owned(),
             Self::Tools(path, ..) => path.display().to_string(),
             Self::Text(text) => text.name.clone(),
+            Self::Thinking(source, _) => source.name(),
+        }
+    }
+
+    /// The grammar of the text itself, without a thought before it.
+    pub(crate) fn plain(&self) -> &Self {
+        match self {
+            Self::Thinking(source, _) => source,
+            source => source,
+        }
+    }
+
+    /// The same behind a thought, if there is one.
+    pub(crate) fn behind(self, thought: Option<WantedThought>) -> Self {
+        match thought {
+            Some(thought) => Self::Thinking(Box::new(self), Box::new(thought)),
+            None => self,
         }
     }
 
@@ -105,9 +125,12 @@ impl GrammarSource {
                 return GrammarText::of_tools(&self.name(), list, calling, (**options).clone());
             }
             Self::Text(text) => return Ok((**text).clone()),
+            Self::Thinking(source, thought) => {
+                return Ok(GrammarText { thought: Some((**thought).clone()), ..source.load()? });
+            }
         };
         let is_file = matches!(self, Self::File(..));
-        Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file })
+        Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file, thought: None })
     }
 
     /// Refuses a text that surely is another kind of file, although any object can be read as a schema.
@@ -151,6 +174,8 @@ pub(crate) struct GrammarText {
     tools: Option<(String, Calling)>,
     /// True if the text has a file of its own, which may be another than the user meant.
     is_file: bool,
+    /// The thought before texts of the grammar.
+    thought: Option<WantedThought>,
 }
 
 impl GrammarText {
@@ -236,7 +261,16 @@ impl GrammarText {
         grammar: &Grammar,
         compiler: &Compiler,
     ) -> Result<CompiledGrammar, BadInput> {
-        let compiled = compiler.compile(grammar);
+        let compiled = match &self.thought {
+            None => compiler.compile(grammar),
+            Some((marks, reasoning)) => {
+                let specials = compiler.vocabulary().special_tokens().map(|(_, name)| name);
+                let thought = domino::grammar::Thought::new(marks, *reasoning, specials);
+                let behind = grammar.after_thought(&thought, &compiler::limits());
+                let behind = behind.map_err(|error| BadInput::in_file(&self.name, &error))?;
+                compiler.compile(&behind)
+            }
+        };
         compiled.map_err(|error| BadInput::in_file(&self.name, &error))
     }
 }
@@ -261,6 +295,7 @@ impl GrammarSource {
             Self::Regex(_) => Notation::Regex,
             Self::Tools(..) => Notation::StructuralTag,
             Self::Text(text) => text.notation,
+            Self::Thinking(source, _) => source.notation(),
         }
     }
 
@@ -269,6 +304,7 @@ impl GrammarSource {
         match self {
             Self::Tools(_, calling, _) => Some(calling),
             Self::Text(text) => text.tools.as_ref().map(|(_, calling)| calling),
+            Self::Thinking(source, _) => source.calling(),
             Self::File(..) | Self::Shipped(_) | Self::Regex(_) => None,
         }
     }
@@ -278,7 +314,7 @@ impl GrammarText {
     /// Takes a text as it is.
     pub(crate) fn inline(notation: Notation, text: String, schema: SchemaOptions) -> Self {
         let (name, text) = ("the grammar".to_owned(), Cow::Owned(text.into_bytes()));
-        Self { name, notation, text, schema, tools: None, is_file: false }
+        Self { name, notation, text, schema, tools: None, is_file: false, thought: None }
     }
 
     /// Makes the text for a list of functions, which is called `name` in messages.
@@ -292,7 +328,8 @@ impl GrammarText {
         let tag = tag.map_err(|error| BadInput::in_file(name, &error))?;
         let (name, notation) = (name.to_owned(), Notation::StructuralTag);
         let text = Cow::Owned(tag.into_bytes());
-        Ok(Self { name, notation, text, schema, tools: Some((list, calling.clone())), is_file: false })
+        let tools = Some((list, calling.clone()));
+        Ok(Self { name, notation, text, schema, tools, is_file: false, thought: None })
     }
 
     /// The list of functions that the text was made from, and the way to call them.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts};
 use crate::grammar::source::{GrammarSource, GrammarText};
+use crate::grammar::thinking::{Thinking, WantedReasoning, WantedThought};
 use crate::{grammar::notation::Notation, rows::keys::ObjectMembers, terminal::failure::BadInput};
 
 /// A grammar; equal ones are compiled once.
@@ -16,6 +17,7 @@ pub(crate) struct WantedGrammar {
     what: What,
     options: SchemaOptions,
     calling: Option<Calling>,
+    thought: Option<WantedThought>,
 }
 
 /// The source of a grammar.
@@ -39,6 +41,7 @@ pub(crate) struct RowGrammar {
     /// The keys that the options came from.
     keys: Vec<&'static str>,
     calling: CallingParts,
+    thinking: Thinking,
 }
 
 impl RowGrammar {
@@ -76,7 +79,7 @@ impl RowGrammar {
             }
         }
         let (options, keys) = options(members)?;
-        Ok(Self { what, options, keys, calling: calling(members)? })
+        Ok(Self { what, options, keys, calling: calling(members)?, thinking: thinking(members)? })
     }
 
     /// The functions that the row brings, in JSON.
@@ -89,21 +92,23 @@ impl RowGrammar {
 
     /// True if the row says anything about its grammar.
     pub(crate) fn is_own(&self) -> bool {
-        self.what.is_some() || !self.keys.is_empty() || !self.calling.is_empty()
+        let says = !self.keys.is_empty() || !self.calling.is_empty() || !self.thinking.is_nothing();
+        self.what.is_some() || says
     }
 
     /// Finds the grammar of the row and its source; the flags hold where the row says nothing. `None` if
-    /// neither has a grammar.
+    /// neither has a grammar. `thought` finds the thought before its texts.
     pub(crate) fn resolve(
         &self,
         usual: &UsualGrammar,
+        thought: impl FnOnce(&Thinking, &GrammarSource) -> Option<WantedThought>,
     ) -> Result<Option<(WantedGrammar, GrammarSource)>, BadInput> {
         let options = self.options.beside(&usual.options).map_err(BadInput::new)?;
         let calling = || self.calling.beside(&usual.calling).calling();
         let (mut wanted, source) = match (&self.what, &usual.source) {
             (None, None) => return self.nothing().map(|()| None),
             (None, Some(source)) => {
-                let wanted = WantedGrammar { what: What::Usual, options: options.clone(), calling: None };
+                let wanted = WantedGrammar::new(What::Usual, &options);
                 let source = match source {
                     GrammarSource::File(path, notation, _) => {
                         GrammarSource::File(path.clone(), *notation, Box::new(options))
@@ -116,7 +121,7 @@ impl RowGrammar {
                 (wanted, source)
             }
             (Some(what), _) => {
-                let wanted = WantedGrammar { what: what.clone(), options: options.clone(), calling: None };
+                let wanted = WantedGrammar::new(what.clone(), &options);
                 let source = match what {
                     What::Tools(list) => {
                         let text = GrammarText::of_tools("tools", list.clone(), &calling()?, options)?;
@@ -134,6 +139,8 @@ impl RowGrammar {
         };
         wanted.calling = source.calling().cloned();
         self.refuse_idle(&source)?;
+        wanted.thought = thought(&self.thinking.beside(&usual.thinking), &source);
+        let source = source.behind(wanted.thought.clone());
         Ok(Some((wanted, source)))
     }
 
@@ -171,9 +178,13 @@ impl RowGrammar {
 }
 
 impl WantedGrammar {
-    /// Makes the grammar of the command line, as the flags give it.
+    fn new(what: What, options: &SchemaOptions) -> Self {
+        Self { what, options: options.clone(), calling: None, thought: None }
+    }
+
+    /// Makes the grammar of the command line, as the flags give it, without a thought before its texts.
     pub(crate) fn usual(usual: &UsualGrammar) -> Option<Self> {
-        let row = RowGrammar::default().resolve(usual).ok()??;
+        let row = RowGrammar::default().resolve(usual, |_, _| None).ok()??;
         Some(row.0)
     }
 }
@@ -229,8 +240,12 @@ fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
         });
     }
     parts.one = members.take("one_tool_call")?;
-    if let Some(name) = members.take::<String>("reasoning")? {
-        parts.reasoning = Some(crate::flags::tools::reasoning(&name)?);
-    }
     Ok(parts)
+}
+
+/// Reads the settings of thoughts, under the names of the flags.
+fn thinking(members: &mut ObjectMembers<'_>) -> Result<Thinking, BadInput> {
+    let place = members.take::<String>("reasoning")?.map(|name| WantedReasoning::named(&name));
+    let marks = members.take::<Vec<String>>("thought_marks")?.map(|marks| Thinking::marks_of(&marks));
+    Ok(Thinking { place: place.transpose()?, marks: marks.transpose()? })
 }

@@ -19,7 +19,7 @@ pub(crate) enum RowReader {
 }
 
 /// Keys of any row, without the options of schemas.
-const ANY: [&str; 11] = [
+const ANY: [&str; 12] = [
     "id",
     "meta",
     "grammar",
@@ -31,10 +31,11 @@ const ANY: [&str; 11] = [
     "tool_spelling",
     "one_tool_call",
     "reasoning",
+    "thought_marks",
 ];
 
 /// Keys that `generate` reads.
-const OF_GENERATE: [&str; 18] = [
+const OF_GENERATE: [&str; 19] = [
     "prompt",
     "messages",
     "n",
@@ -49,6 +50,7 @@ const OF_GENERATE: [&str; 18] = [
     "seed",
     "mask",
     "max_tokens",
+    "reasoning_tokens",
     "stop",
     "trailing_space",
     "finish",
@@ -59,7 +61,7 @@ const OF_GENERATE: [&str; 18] = [
 const OF_TEXTS: [&str; 4] = ["text", "token_ids", "prefix", "report"];
 
 /// Keys of the lines that `generate` writes, and does not read.
-const BY_GENERATE: [&str; 37] = [
+const BY_GENERATE: [&str; 38] = [
     "index",
     "tokens",
     "value",
@@ -97,6 +99,7 @@ const BY_GENERATE: [&str; 37] = [
     "relaxed",
     "canonical",
     "redraws",
+    "thought_tokens",
 ];
 
 /// Further keys of the lines that `check` writes.

@@ -11,10 +11,11 @@ use std::{hash::BuildHasher, hash::RandomState, time::SystemTime, time::UNIX_EPO
 
 use domino::decode::{Logprobs, StopSearch, StopStrings, TokenLogprobs};
 use domino::grammar::tools::calls::{Answer, Call, Reader};
-use domino::{CompiledGrammar, TokenId, Vocabulary, vocab::Utf8Stream};
+use domino::grammar::{Thought, ThoughtPlace};
+use domino::{CompiledGrammar, ThoughtWatch, TokenId, Vocabulary, vocab::Utf8Stream};
 use serde_json::{Map, Value, json};
 
-use super::asked::fields::Endpoint;
+use super::{asked::fields::Endpoint, writing::GrammarOrder};
 
 /// Work of a text, or of all texts of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) struct Spent {
     /// Tokens of the prompt that were read before.
     pub(crate) cached: usize,
     pub(crate) completion: usize,
+    /// Tokens of the thought among them; `None` where there can be none.
+    pub(crate) thought: Option<usize>,
     /// Counts of the grammar; `None` without one.
     pub(crate) grammar: Option<GrammarSpent>,
 }
@@ -55,6 +58,7 @@ impl Spent {
             prompt: self.prompt + other.prompt,
             cached: self.cached + other.cached,
             completion: self.completion + other.completion,
+            thought: self.thought.map(|one| one + other.thought.unwrap_or_default()).or(other.thought),
             grammar,
         }
     }
@@ -67,10 +71,16 @@ impl Spent {
             "total_tokens": self.prompt + self.completion,
             "prompt_tokens_details": { "cached_tokens": self.cached },
         });
+        if let Some(thought) = self.thought {
+            usage["completion_tokens_details"]["reasoning_tokens"] = thought.into();
+        }
         if let Some(spent) = self.grammar {
-            usage["completion_tokens_details"] = json!({
+            let details = json!({
                 "accepted_prediction_tokens": spent.accepted,
                 "rejected_prediction_tokens": spent.drafted.saturating_sub(spent.accepted),
+            });
+            details.as_object().into_iter().flatten().for_each(|(name, value)| {
+                usage["completion_tokens_details"][name] = value.clone();
             });
             usage["domino"] = json!({
                 "passes": spent.passes, "drafted": spent.drafted, "accepted": spent.accepted,
@@ -400,29 +410,89 @@ impl News {
 /// An answer that the model is still writing.
 #[derive(Debug)]
 pub(crate) struct Growing {
-    reader: Reader,
+    /// Reader of calls of functions, if there may be some.
+    reader: Option<Reader>,
+    /// Follows the thought, if one may come first, and counts its tokens.
+    thought: Option<(ThoughtWatch, usize)>,
     text: String,
     /// The part of the answer that was sent.
     told: Answer,
 }
 
 impl Growing {
-    /// An answer without a character.
-    pub(crate) fn new(reader: Reader) -> Self {
-        Self { reader, text: String::new(), told: Answer::default() }
+    /// An answer without a character, if there is more to it than text.
+    pub(crate) fn of(
+        grammar: Option<&GrammarOrder>,
+        thought: Option<&Thought>,
+        vocabulary: &Vocabulary,
+    ) -> Option<Self> {
+        let reader = grammar.and_then(|grammar| grammar.calls.clone());
+        let thought = thought.map(|thought| (ThoughtWatch::new(thought.clone(), vocabulary.clone()), 0));
+        (reader.is_some() || thought.is_some()).then(|| Self::new(reader, thought))
+    }
+
+    fn new(reader: Option<Reader>, thought: Option<(ThoughtWatch, usize)>) -> Self {
+        Self { reader, thought, text: String::new(), told: Answer::default() }
+    }
+
+    /// Notes a token, whose text may be told later.
+    pub(crate) fn note(&mut self, token: TokenId, shown: &[u8]) {
+        if let Some((watch, count)) = &mut self.thought {
+            let inside = watch.place() == ThoughtPlace::Inside;
+            watch.push(token, shown);
+            *count += usize::from(inside || watch.place() != ThoughtPlace::Behind);
+        }
+    }
+
+    /// Notes a completion, whose text is told next.
+    pub(crate) fn note_bytes(&mut self, bytes: &[u8]) {
+        if let Some((watch, _)) = &mut self.thought {
+            watch.push_bytes(bytes);
+        }
+    }
+
+    /// Tokens of the thought so far; `None` where there can be none.
+    pub(crate) fn thought_tokens(&self) -> Option<usize> {
+        self.thought.as_ref().map(|(_, count)| *count)
+    }
+
+    /// The part of a whole text that is behind its thought.
+    pub(crate) fn answer<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        self.thought.as_ref().map_or(text, |(watch, _)| watch.split(text, true).1)
     }
 
     /// The new parts of the answer after more text.
     pub(crate) fn push(&mut self, more: &str) -> Vec<News> {
         self.text += more;
-        let now = self.reader.read(&self.text, false);
+        let now = self.read(false);
         self.tell(now)
     }
 
     /// The parts that were held back, at the end of the text.
     pub(crate) fn finish(&mut self) -> Vec<News> {
-        let now = self.reader.read(&self.text, true);
+        let now = self.read(true);
         self.tell(now)
+    }
+
+    fn read(&self, whole: bool) -> Answer {
+        let (thought, answer) = match &self.thought {
+            Some((watch, _)) => watch.split(self.text.as_bytes(), whole),
+            None => (&[][..], self.text.as_bytes()),
+        };
+        // Marks end where characters do.
+        let (thought, answer) = (String::from_utf8_lossy(thought), String::from_utf8_lossy(answer));
+        let mut read = match &self.reader {
+            Some(reader) => reader.read(&answer, whole),
+            None => {
+                let mut plain = Answer::default();
+                plain.content = answer.into_owned();
+                plain
+            }
+        };
+        if self.thought.is_some() {
+            read.reasoning = thought.into_owned();
+        }
+        read
     }
 
     /// Was a function called?

@@ -23,6 +23,12 @@ pub(crate) enum PromptAsked {
 }
 
 impl PromptAsked {
+    /// Is it said that the model shall not think?
+    pub(crate) fn closes_thoughts(&self) -> bool {
+        let Self::Chat(chat) = self else { return false };
+        chat.variables.get("enable_thinking").is_some_and(|enabled| *enabled == false)
+    }
+
     /// Approximate size of its texts, in bytes; for tokens their number.
     fn bytes(&self) -> usize {
         let of_message = |message: &Value| message["content"].as_str().map_or(0, str::len);

@@ -131,7 +131,6 @@ pub(crate) fn server(
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         context,
         spelling,
-        thinks: prompts.template().contains("<think>") || spelling == Some(Spelling::Harmony),
         since: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
     };
     let texts = command.engine.texts(kind).get();

@@ -28,8 +28,6 @@ pub(crate) struct Served {
     pub(crate) context: usize,
     /// The way in which it writes calls of functions; `None` if no grammar holds it to one.
     pub(crate) spelling: Option<Spelling>,
-    /// May it think before it answers, as its chat template shows?
-    pub(crate) thinks: bool,
     /// Seconds since 1970 when it was loaded.
     pub(crate) since: u64,
 }

@@ -11,8 +11,9 @@ use domino::{TokenId, Vocabulary, grammar::tools::Spelling, vocab::Tokenizer};
 use serde_json::Value;
 
 use crate::files::{self, Input};
+use crate::grammar::{source::GrammarSource, thinking::Thinking, thinking::WantedThought};
 use crate::terminal::failure::{self, BadInput, Paint, note};
-use crate::{grammar::source::GrammarSource, terminal::progress};
+use crate::terminal::progress;
 
 /// Length in bytes of the shortest special token that shows a template written by hand; shorter ones may
 /// stand in a text by chance.
@@ -91,6 +92,29 @@ impl Prompts {
             )?,
         };
         Ok(cell.get_or_init(|| template))
+    }
+
+    /// True if prompts are put into a template.
+    pub(crate) fn are_in_template(&self) -> bool {
+        self.chat.is_some()
+    }
+
+    /// Finds the thought before a text of this grammar. `tail` is the end of the prompt as the model gets it,
+    /// which is a `chat` if it is in the template.
+    pub(crate) fn thought(
+        &self,
+        thinking: &Thinking,
+        source: &GrammarSource,
+        tail: &[u8],
+        chat: bool,
+    ) -> Option<WantedThought> {
+        let read = || ChatTemplate::of_model(&self.folder, false).ok().flatten();
+        let own = if self.chat.is_some() { None } else { read() };
+        let template = own.as_ref().or_else(|| self.template(false).ok().filter(|_| chat));
+        let thought = thinking.decide(template.map_or("", ChatTemplate::source), Some(tail), chat)?;
+        let text = source.load().ok()?;
+        let spelling = source.calling().map(|calling| calling.spelling);
+        (!thinking.is_in(spelling, &text.text(), &thought.0)).then_some(thought)
     }
 
     /// Makes the text of the prompt that the model gets.

@@ -12,7 +12,7 @@ pub mod pattern;
 mod ask;
 mod length_bounded;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use hashbrown::HashSet;
 
@@ -22,7 +22,7 @@ use self::{
     automaton::Automaton,
     pattern::{Pattern, PatternKind},
 };
-use super::{errors::GrammarWarning, source::Span};
+use super::{errors::GrammarWarning, source::Span, thought::Thought};
 use crate::{
     ids::{ExprId, Numbered, RuleId, number},
     limits::{Budget, Cancel, LimitExceeded, Limits},
@@ -78,6 +78,7 @@ pub struct Grammar {
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
     greedy: bool,
+    thought: Option<Arc<Thought>>,
 }
 
 /// The rule that the texts of a grammar are JSON, and that none of their objects has a key twice. No
@@ -176,17 +177,46 @@ impl Grammar {
         if grammar.keys.is_some() || grammar.items.is_some() {
             return None;
         }
-        let mut push = |expr: Expr| {
-            let id = grammar.exprs.push(expr, "expressions").ok()?;
-            grammar.spans.push(Span::default());
-            Some(ExprId::new(id))
-        };
-        let before = push(Expr::Pattern(Pattern::literal(prefix)))?;
-        let text = push(Expr::Rule(self.root))?;
-        let body = push(Expr::Sequence(vec![before, text]))?;
-        let rule = NamedRule { name: "after the prompt".to_owned(), span: Span::default(), body };
-        grammar.root = RuleId::new(grammar.rules.push(rule, "rules").ok()?);
+        let before = grammar.push_expr(Expr::Pattern(Pattern::literal(prefix))).ok()?;
+        let text = grammar.push_expr(Expr::Rule(self.root)).ok()?;
+        grammar.begin_with(vec![before, text]).ok()?;
         Some(grammar)
+    }
+
+    /// Adds an expression of parts that are there.
+    pub(super) fn push_expr(&mut self, expr: Expr) -> Result<ExprId, LimitExceeded> {
+        let id = self.exprs.push(expr, "expressions")?;
+        self.spans.push(Span::default());
+        Ok(ExprId::new(id))
+    }
+
+    /// Makes the start a new rule, of a sequence of these parts.
+    pub(super) fn begin_with(&mut self, parts: Vec<ExprId>) -> Result<(), LimitExceeded> {
+        let body = self.push_expr(Expr::Sequence(parts))?;
+        let rule = NamedRule { name: "the whole text".to_owned(), span: Span::default(), body };
+        self.root = RuleId::new(self.rules.push(rule, "rules")?);
+        Ok(())
+    }
+
+    /// Asks for the special token of this name.
+    pub(super) fn ask_for(&mut self, name: &str) {
+        self.asked.add_special(name);
+    }
+
+    /// The thought that comes before its texts, if one may ([`after_thought`](Self::after_thought)).
+    #[must_use]
+    pub fn thought(&self) -> Option<&Thought> {
+        self.thought.as_deref()
+    }
+
+    /// Returns the same, shared.
+    pub(crate) fn shared_thought(&self) -> Option<Arc<Thought>> {
+        self.thought.clone()
+    }
+
+    /// Notes that texts begin with this thought, which is in the grammar.
+    pub(super) fn think(&mut self, thought: &Thought) {
+        self.thought = Some(Arc::new(thought.clone()));
     }
 
     /// All rules, in order of first mention.
@@ -520,6 +550,7 @@ impl GrammarBuilder {
             captured,
             ignored,
             greedy,
+            thought: None,
         })
     }
 }
@@ -586,8 +617,8 @@ impl Room {
 /// Copies the rules of `grammar` under names that begin with `prefix`, and returns the name of its start
 /// rule. `at` is the place where its text begins in that of the other grammar. Linear.
 ///
-/// [`Grammar::distinct_keys`] and [`Grammar::distinct_items`] are not copied, since they are about whole
-/// texts.
+/// [`Grammar::distinct_keys`], [`Grammar::distinct_items`] and [`Grammar::thought`] are not copied, since
+/// they are about whole texts.
 ///
 /// # Errors
 /// If the budget of expressions is used up.

@@ -22,7 +22,7 @@ use crate::grammar::{
 pub struct Answer {
     /// The text for the user.
     pub content: String,
-    /// The thoughts before it.
+    /// Thoughts among its messages, in Harmony.
     pub reasoning: String,
     /// The functions called, in order.
     pub calls: Vec<Call>,
@@ -43,8 +43,6 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Reader {
     spelling: Spelling,
-    /// True if answers begin inside a block of thinking.
-    open: bool,
     /// The functions by their names, if the spelling has strings without quotes.
     functions: Arc<HashMap<String, Function>>,
 }
@@ -55,37 +53,18 @@ impl Reader {
     pub fn new(spelling: Spelling, tools: &Tools<'_>) -> Self {
         let tools = tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder);
         let functions = tools.map(|tool| (tool.name.clone(), Function::new(tool.parameters().to_string())));
-        Self { spelling, open: false, functions: Arc::new(functions.collect()) }
+        Self { spelling, functions: Arc::new(functions.collect()) }
     }
 
-    /// Reads answers that begin inside a block of thinking, which the chat template has
-    /// [opened](super::Reasoning::Open).
-    #[must_use]
-    pub fn open(mut self) -> Self {
-        self.open = true;
-        self
-    }
-
-    /// Reads an answer, in which special tokens stand by their names. While it is still being written
-    /// (`whole` is false), an end that may begin a call is left out. Linear.
+    /// Reads an answer, in which special tokens stand by their names, behind its
+    /// [thought](crate::grammar::Thought). While it is still being written (`whole` is false), an end that
+    /// may begin a call is left out. Linear.
     #[must_use]
     pub fn read(&self, text: &str, whole: bool) -> Answer {
         let mut answer = Answer::default();
         let mut rest = Rest { text, whole };
         if self.spelling == Spelling::Harmony {
             messages(&mut rest, &mut answer);
-            return answer;
-        }
-        if self.open || rest.eat("<think>") {
-            let (thought, end) = rest.until(&["</think>"]);
-            let thought = thought.trim_start_matches('\n');
-            // A line feed at the end may be the one before the tag.
-            answer.reasoning = thought.trim_end_matches('\n').to_owned();
-            if end.is_none() {
-                return answer;
-            }
-            rest.text = rest.text.trim_start_matches('\n');
-        } else if rest.is_begin_of("<think>") {
             return answer;
         }
         match self.spelling {

@@ -46,19 +46,6 @@ pub enum Choice {
     Named(String),
 }
 
-/// The beginning of an answer: with or without thinking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Reasoning {
-    /// The answer comes at once. In Harmony thoughts are messages like others, which may come nevertheless.
-    #[default]
-    Off,
-    /// A block of thinking may come first.
-    Optional,
-    /// The answer begins inside a block of thinking that the chat template has opened.
-    Open,
-}
-
 /// The rules for calling functions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -69,15 +56,13 @@ pub struct Calling {
     pub choice: Choice,
     /// True if more than one call may come.
     pub parallel: bool,
-    /// The place of thinking in an answer.
-    pub reasoning: Reasoning,
 }
 
 impl Calling {
-    /// Rules that allow any function or none, several at once, without thinking.
+    /// Rules that allow any function or none, several at once.
     #[must_use]
     pub fn new(spelling: Spelling) -> Self {
-        Self { spelling, choice: Choice::Auto, parallel: true, reasoning: Reasoning::Off }
+        Self { spelling, choice: Choice::Auto, parallel: true }
     }
 
     /// Sets the functions that are called.
@@ -91,13 +76,6 @@ impl Calling {
     #[must_use]
     pub fn parallel(mut self, parallel: bool) -> Self {
         self.parallel = parallel;
-        self
-    }
-
-    /// Sets whether the model may think before it answers.
-    #[must_use]
-    pub fn reasoning(mut self, reasoning: Reasoning) -> Self {
-        self.reasoning = reasoning;
         self
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Calling, Choice, Reasoning, Spelling, Tool};
+use super::{Calling, Choice, Spelling, Tool};
 
 /// The marks of thinking, which free text may not hold.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
@@ -43,9 +43,9 @@ struct TagWriter<'t> {
 
 impl TagWriter<'_> {
     fn whole(&self) -> Value {
-        let answer = match self.calling.spelling {
+        match self.calling.spelling {
             // Harmony thinks on a channel of its own.
-            Spelling::Harmony => return self.harmony(),
+            Spelling::Harmony => self.harmony(),
             Spelling::Hermes => self.tagged("<tool_call>", |tool| {
                 let begin = format!("<tool_call>\n{{\"name\": {}, \"arguments\": ", quoted(&tool.name));
                 tag(&begin, schema(tool), "}\n</tool_call>")
@@ -104,12 +104,6 @@ impl TagWriter<'_> {
                 };
                 self.deep_seek(call, "")
             }
-        };
-        match self.calling.reasoning {
-            Reasoning::Off => answer,
-            Reasoning::Optional => sequence([optional(thinking("<think>")), answer]),
-            // The chat template has opened the block.
-            Reasoning::Open => sequence([thinking(""), answer]),
         }
     }
 
@@ -209,13 +203,6 @@ impl TagWriter<'_> {
         let one = or(self.called.iter().map(|tool| call(tool)));
         if self.calling.parallel { json!({ "type": "plus", "content": one }) } else { one }
     }
-}
-
-/// Thinking up to its end, and the white space behind it.
-fn thinking(begin: &str) -> Value {
-    let thoughts = free(&["<think>"]);
-    let space = json!({ "type": "regex", "pattern": "\\n{0,2}" });
-    sequence([tag(begin, thoughts, "</think>"), space])
 }
 
 fn schema(tool: &Tool<'_>) -> Value {

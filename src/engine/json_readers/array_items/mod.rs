@@ -21,7 +21,9 @@ use self::{
     facts::{ItemFacts, fact},
     scalars::{Escape, ends_number, number_value, plain_number},
 };
+use super::behind_thought;
 use crate::{
+    grammar::thought::ThoughtReader,
     limits::{Budget, ITEM_BYTES, LimitExceeded},
     split_mix::mixed,
 };
@@ -122,6 +124,8 @@ pub(crate) struct ArrayItems {
     bytes: usize,
     /// Number of digits of the longest number.
     digits: usize,
+    /// The thought before the JSON, if there may still be one.
+    thought: Option<Box<ThoughtReader>>,
 }
 
 fn hashed(hash: [u64; 2], bytes: &[u8]) -> [u64; 2] {
@@ -136,8 +140,23 @@ fn joined(hash: [u64; 2], more: [u64; 2]) -> [u64; 2] {
 }
 
 impl ArrayItems {
+    /// Creates a reader before any text.
+    pub(in crate::json_readers) fn new(thought: Option<ThoughtReader>) -> Self {
+        Self { thought: thought.map(Box::new), ..Self::default() }
+    }
+
     /// Reads bytes up to an event. Returns how many were read.
     pub(in crate::json_readers) fn read(&mut self, bytes: &[u8]) -> Result<(usize, Event), LimitExceeded> {
+        match behind_thought(&mut self.thought, bytes) {
+            Some(json) => {
+                let (read, event) = self.read_json(&json)?;
+                Ok(((read + bytes.len()).saturating_sub(json.len()), event))
+            }
+            None => self.read_json(bytes),
+        }
+    }
+
+    fn read_json(&mut self, bytes: &[u8]) -> Result<(usize, Event), LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
             let event = match self.phase {
                 ItemPhase::Between => self.between(byte)?,

@@ -9,13 +9,15 @@ use std::{collections::VecDeque, convert::Infallible, pin::Pin, sync::Arc, time:
 
 use axum::response::{IntoResponse, Response, Sse, sse::Event, sse::KeepAlive};
 use axum::{Json, extract::Request};
+use domino::decode::DecodeOptions;
+use domino::grammar::{Reasoning, Thought};
 use domino::{Cancel, TokenId, Vocabulary};
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
 use super::super::answers::{Chance, Form, News, Spent, ToolCall, with_said};
 use super::super::asked::{
-    self, Asked, CapturesAsked, fields::Endpoint, grammar::GrammarAsked, tools::ToolsAsked, tools::reasoning,
+    self, Asked, CapturesAsked, fields::Endpoint, grammar::GrammarAsked, tools::ToolsAsked,
 };
 use super::super::engines::{Client, kept};
 use super::super::writing::{
@@ -24,9 +26,9 @@ use super::super::writing::{
 use super::super::{
     access::Caller, grammars::Prepared, problem::Problem, prompts::PromptAsked, server::Server,
 };
-use crate::grammar::compiler::Reach;
 use crate::grammar::warned::{self, Reports};
 use crate::grammar::{compiler, notation::Notation, notation::relaxed_as_json};
+use crate::grammar::{compiler::Reach, thinking::Thinking, thinking::tail};
 
 /// Time between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -308,37 +310,21 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     let mut options = asked.drawing.options.clone();
     options.masking = asked.reach.masking.unwrap_or(server.masking);
     let reach = asked.reach.reach(server.reach);
-    server.engine.check(&options)?;
-    let size = server.model.vocabulary.size();
-    if let Some(token) = options.bias.tokens().find(|token| token.index() >= size) {
-        let message = format!("`logit_bias`: there is no token {token}; the model has {size}");
-        return Err(Problem::invalid("logit_bias", message));
-    }
-    if asked.tools.is_some() && options.logprobs.is_some() {
-        let message = "log-probabilities of an answer that may call functions are not served";
-        return Err(Problem::unsupported("logprobs", message));
-    }
+    check_drawing(server, &options, asked.tools.is_some())?;
     let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
-    let mut grammar = match asked.grammar {
-        Some(grammar) => Some(grammar_order(server, caller, grammar.reaching(reach), asked.captures).await?),
-        None => None,
+    let closed = asked.prompts.iter().any(PromptAsked::closes_thoughts);
+    let chat = asked.prompts.iter().any(|prompt| matches!(prompt, PromptAsked::Chat(_)));
+    let prompts = prompt_orders(server, caller, asked.prompts, (asked.echo, asked.drawing.most)).await?;
+    let order = (asked.grammar.as_ref(), asked.tools.as_ref());
+    let thought = thought(server, &asked.thinking, order, &prompts, (chat, closed));
+    let grammar = match (asked.grammar, &asked.tools) {
+        (Some(grammar), _) => {
+            let grammar = grammar.reaching(reach);
+            Some(grammar_order(server, caller, (grammar, thought.clone()), asked.captures).await?)
+        }
+        (None, Some(tools)) => Some(tools_order(server, caller, (tools, reach), thought.clone()).await?),
+        (None, None) => None,
     };
-    let mut prompts = Vec::with_capacity(asked.prompts.len());
-    for prompt in asked.prompts {
-        let text = match &prompt {
-            PromptAsked::Text(text) if asked.echo => Some(text.clone()),
-            _ => None,
-        };
-        let tokens = server.prompts.read(server.registry.pool(), caller, prompt).await?;
-        // Past its context the model has no room.
-        let left = server.model.context.saturating_sub(tokens.len());
-        let most = asked.drawing.most.map_or(left, |most| most.min(left));
-        let echo = asked.echo.then(|| text.unwrap_or_else(|| text_of(&server.model.vocabulary, &tokens)));
-        prompts.push(PromptOrder { tokens, most, echo });
-    }
-    if let (Some(tools), Some(prompt)) = (&asked.tools, prompts.first()) {
-        grammar = Some(tools_order(server, caller, (tools, reach), &prompt.tokens).await?);
-    }
     let client = Client(caller.number());
     let shared = if server.share_caches { Client::default() } else { client };
     if let Some(grammar) = &grammar {
@@ -355,6 +341,7 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
         stops: asked.drawing.stops,
         finish: asked.finish.unwrap_or(server.finish),
         grammar,
+        thought,
         client,
         shared,
         request: REQUESTS.fetch_add(1, Ordering::Relaxed),
@@ -362,14 +349,73 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     })
 }
 
+/// Refuses what the engine cannot draw, and tokens that the model does not have.
+fn check_drawing(server: &Server, options: &DecodeOptions, calls: bool) -> Result<(), Problem> {
+    server.engine.check(options)?;
+    let size = server.model.vocabulary.size();
+    if let Some(token) = options.bias.tokens().find(|token| token.index() >= size) {
+        let message = format!("`logit_bias`: there is no token {token}; the model has {size}");
+        return Err(Problem::invalid("logit_bias", message));
+    }
+    if calls && options.logprobs.is_some() {
+        let message = "log-probabilities of an answer that may call functions are not served";
+        return Err(Problem::unsupported("logprobs", message));
+    }
+    Ok(())
+}
+
+/// Tokenises the prompts of a request, whose answers begin with them if it `echoes`, and have `most` tokens.
+async fn prompt_orders(
+    server: &Server,
+    caller: &Caller,
+    asked: Vec<PromptAsked>,
+    (echoes, most): (bool, Option<usize>),
+) -> Result<Vec<PromptOrder>, Problem> {
+    let mut prompts = Vec::with_capacity(asked.len());
+    for prompt in asked {
+        let text = match &prompt {
+            PromptAsked::Text(text) if echoes => Some(text.clone()),
+            _ => None,
+        };
+        let tokens = server.prompts.read(server.registry.pool(), caller, prompt).await?;
+        // Past its context the model has no room.
+        let left = server.model.context.saturating_sub(tokens.len());
+        let most = most.map_or(left, |most| most.min(left));
+        let echo = echoes.then(|| text.unwrap_or_else(|| text_of(&server.model.vocabulary, &tokens)));
+        prompts.push(PromptOrder { tokens, most, echo });
+    }
+    Ok(prompts)
+}
+
+/// Finds the thought before the answers, if one may come. Prompts of a `chat` are in the template, and
+/// `closed` says that the model shall not think.
+fn thought(
+    server: &Server,
+    thinking: &Thinking,
+    (grammar, tools): (Option<&GrammarAsked>, Option<&ToolsAsked>),
+    prompts: &[PromptOrder],
+    (chat, closed): (bool, bool),
+) -> Option<Thought> {
+    let vocabulary = &server.model.vocabulary;
+    let first = prompts.first().map_or(&[][..], |prompt| &prompt.tokens);
+    let tail = tail(vocabulary, first);
+    let (marks, reasoning) = thinking.decide(server.prompts.template(), Some(&tail), chat)?;
+    let spelling = tools.map(ToolsAsked::spelling);
+    let text = grammar.map_or("", GrammarAsked::text);
+    if closed && reasoning == Reasoning::Optional || thinking.is_in(spelling, text, &marks) {
+        return None;
+    }
+    Some(Thought::new(&marks, reasoning, vocabulary.special_tokens().map(|(_, name)| name)))
+}
+
 /// Makes the part of an order that is about its grammar, and the parts of that whose texts are listed.
 async fn grammar_order(
     server: &Server,
     caller: &Caller,
-    asked: GrammarAsked,
+    (asked, thought): (GrammarAsked, Option<Thought>),
     captures: CapturesAsked,
 ) -> Result<GrammarOrder, Problem> {
-    let grammar = server.registry.get(caller, asked.clone()).await?;
+    let grammar = server.registry.get(caller, asked.clone().behind(thought)).await?;
     let pool = Arc::clone(server.registry.pool());
     let capturing = match captures {
         CapturesAsked::Off => None,
@@ -391,11 +437,10 @@ async fn tools_order(
     server: &Server,
     caller: &Caller,
     (tools, reach): (&ToolsAsked, Option<Reach>),
-    prompt: &[TokenId],
+    thought: Option<Thought>,
 ) -> Result<GrammarOrder, Problem> {
-    let model = &server.model;
-    let (tags, reader) = tools.tags(reasoning(&model.vocabulary, prompt, model.thinks))?;
-    match server.registry.get(caller, tools.grammar(tags).reaching(reach)).await {
+    let (tags, reader) = tools.tags()?;
+    match server.registry.get(caller, tools.grammar(tags).reaching(reach).behind(thought)).await {
         Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
         Err(problem) if !problem.status().is_client_error() => Err(problem),
         Err(problem) => {

@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn usage_sums_the_tokens_of_all_texts() {
     let grammar = GrammarSpent { passes: 3, drafted: 5, accepted: 4, mask_micros: 10, closed: 0 };
-    let one = Spent { prompt: 7, cached: 5, completion: 6, grammar: Some(grammar) };
+    let one = Spent { prompt: 7, cached: 5, completion: 6, thought: Some(2), grammar: Some(grammar) };
     let again = Spent { prompt: 0, cached: 0, ..one };
     let usage = one.and(again).and(Spent::default()).usage();
     assert_eq!(usage["prompt_tokens"], 7);
@@ -50,7 +50,7 @@ fn streamed_parts_add_up_to_the_whole_message() {
                 <tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
     let whole = reader.read(text, true);
     for length in 1..7 {
-        let mut growing = Growing::new(reader.clone());
+        let mut growing = Growing::new(Some(reader.clone()), None);
         let mut news = Vec::new();
         for piece in text.as_bytes().chunks(length) {
             news.extend(growing.push(std::str::from_utf8(piece).unwrap()));

@@ -49,6 +49,7 @@ impl DrawingAsked {
             Endpoint::Chat => logprobs_of_chat(body)?,
             Endpoint::Completions => whole(body, "logprobs", 0, MOST_ALTERNATIVES)?,
         };
+        options.reasoning_tokens = whole(body, "reasoning_tokens", 0, u64::MAX)?;
         let newer = whole(body, "max_completion_tokens", 1, u64::MAX)?;
         let most = newer.or(whole(body, "max_tokens", u64::from(!echoes), u64::MAX)?);
         for name in ["dry_allowed_length", "dry_base", "dry_multiplier", "dry_sequence_breakers"] {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::super::problem::Problem;
 
 /// Fields that are read, at both addresses.
-const READ: [&str; 39] = [
+const READ: [&str; 42] = [
     "best_of",
     "dry_allowed_length",
     "dry_base",
@@ -36,6 +36,8 @@ const READ: [&str; 39] = [
     "model",
     "n",
     "presence_penalty",
+    "reasoning",
+    "reasoning_tokens",
     "repetition_penalty",
     "response_format",
     "schema_report",
@@ -46,6 +48,7 @@ const READ: [&str; 39] = [
     "structured_outputs",
     "temperature",
     "terminals",
+    "thought_marks",
     "tool_choice",
     "tools",
     "top_k",
@@ -74,10 +77,11 @@ const IGNORED: [&str; 10] = [
 ];
 
 /// Fields of a message that are read.
-const READ_MESSAGE: [&str; 5] = ["content", "name", "role", "tool_call_id", "tool_calls"];
+const READ_MESSAGE: [&str; 7] =
+    ["content", "name", "reasoning", "reasoning_content", "role", "tool_call_id", "tool_calls"];
 
 /// Fields of a message without effect, which clients send back as they got them.
-const IGNORED_MESSAGE: [&str; 4] = ["annotations", "reasoning", "reasoning_content", "refusal"];
+const IGNORED_MESSAGE: [&str; 2] = ["annotations", "refusal"];
 
 /// Refuses a body with other fields, and takes those away that have no effect.
 pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<(), Problem> {

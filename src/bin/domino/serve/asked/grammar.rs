@@ -4,6 +4,7 @@
 //! Invariant: a body asks for one of them at most, and what stands beside it has its effect or is refused by
 //! name.
 
+use domino::grammar::Thought;
 use domino::grammar::json_schema::{SchemaOptions, WhiteSpace};
 use serde_json::{Map, Value};
 
@@ -38,6 +39,8 @@ pub(crate) enum GrammarAsked {
     Under(&'static str, Box<GrammarAsked>),
     /// One of the others, with masks that reach as far as the request says.
     Reaching(Reach, Box<GrammarAsked>),
+    /// One of the others, behind a thought.
+    Behind(Box<Thought>, Box<GrammarAsked>),
 }
 
 impl GrammarAsked {
@@ -47,7 +50,7 @@ impl GrammarAsked {
             Self::Text(..) | Self::Schema(..) | Self::Structure(..) | Self::Named(_) => "grammar",
             Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
             Self::Tools(_) => "tools",
-            Self::ReadBy(asked, _) | Self::Reaching(_, asked) => asked.param(),
+            Self::ReadBy(asked, _) | Self::Reaching(_, asked) | Self::Behind(_, asked) => asked.param(),
             Self::Under(param, _) => param,
         }
     }
@@ -60,7 +63,31 @@ impl GrammarAsked {
             Self::Structure(..) | Self::Tags(_) | Self::Tools(_) => Some(Notation::StructuralTag),
             Self::JsonObject => Some(Notation::Gbnf),
             Self::Named(_) => None,
-            Self::ReadBy(asked, _) | Self::Under(_, asked) | Self::Reaching(_, asked) => asked.notation(),
+            Self::ReadBy(asked, _)
+            | Self::Under(_, asked)
+            | Self::Reaching(_, asked)
+            | Self::Behind(_, asked) => asked.notation(),
+        }
+    }
+
+    /// Its text, as far as the request has one.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(_, text) | Self::Schema(text, _) | Self::Format(text, _) => text,
+            Self::Structure(text, _) | Self::Tags(text) | Self::Tools(text) => text,
+            Self::Named(_) | Self::JsonObject => "",
+            Self::ReadBy(asked, _)
+            | Self::Under(_, asked)
+            | Self::Reaching(_, asked)
+            | Self::Behind(_, asked) => asked.text(),
+        }
+    }
+
+    /// The same behind a thought, if there is one.
+    pub(crate) fn behind(self, thought: Option<Thought>) -> Self {
+        match thought {
+            Some(thought) => Self::Behind(Box::new(thought), Box::new(self)),
+            None => self,
         }
     }
 

@@ -29,6 +29,8 @@ use super::{
 };
 use crate::flags::{drawing::Mask, grammar::WhichTerminals};
 use crate::grammar::compiler::{Reach, lookahead};
+use crate::grammar::thinking::{Thinking, WantedReasoning};
+use crate::terminal::failure::BadInput;
 
 /// Texts that one request may ask for.
 pub(crate) const MOST_CHOICES: usize = 16;
@@ -40,6 +42,8 @@ pub(crate) struct Asked {
     pub(crate) grammar: Option<GrammarAsked>,
     /// Functions that the text may call, in the model's own spelling.
     pub(crate) tools: Option<ToolsAsked>,
+    /// The settings of thoughts before the text.
+    pub(crate) thinking: Thinking,
     /// Parts of the grammar whose texts are listed.
     pub(crate) captures: CapturesAsked,
     pub(crate) reach: ReachAsked,
@@ -91,8 +95,6 @@ impl Asked {
         let reach = ReachAsked::take(&mut body, grammar.is_some() || tools.is_some())?;
         let (grammar, tools) = tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
-        let stream = flag(&body, "stream")?;
-        let schema_report = flag(&body, "schema_report")?;
         let finish = body.contains_key("finish").then(|| flag(&body, "finish")).transpose()?;
         let include_usage = include_usage(&mut body)?;
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
@@ -112,12 +114,13 @@ impl Asked {
         Ok(Self {
             grammar,
             tools,
+            thinking: thinking(&mut body)?,
             captures,
             reach,
             choices,
-            stream,
+            stream: flag(&body, "stream")?,
             include_usage,
-            schema_report,
+            schema_report: flag(&body, "schema_report")?,
             finish,
             seed,
             model,
@@ -126,6 +129,32 @@ impl Asked {
             drawing,
         })
     }
+}
+
+/// Reads a request's settings of thoughts.
+fn thinking(body: &mut Map<String, Value>) -> Result<Thinking, Problem> {
+    let wrong = |param: &str, error: &BadInput| Problem::invalid(param, error.to_string());
+    let place = match body.shift_remove("reasoning") {
+        None => None,
+        Some(Value::String(name)) => {
+            Some(WantedReasoning::named(&name).map_err(|error| wrong("reasoning", &error))?)
+        }
+        Some(_) => {
+            let message = "`reasoning` must be off, optional, open, required or auto";
+            return Err(Problem::invalid("reasoning", message));
+        }
+    };
+    let marks = match body.shift_remove("thought_marks") {
+        None => None,
+        Some(marks) => {
+            let texts: Option<Vec<String>> = marks
+                .as_array()
+                .and_then(|all| all.iter().map(|one| one.as_str().map(str::to_owned)).collect());
+            let marks = Thinking::marks_of(&texts.unwrap_or_default());
+            Some(marks.map_err(|error| wrong("thought_marks", &error))?)
+        }
+    };
+    Ok(Thinking { place, marks })
 }
 
 /// Is a last event with the usage wanted?

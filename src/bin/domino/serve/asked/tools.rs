@@ -1,16 +1,13 @@
 //! `tools` of a request -> structural tags: which functions may or must be called.
 
-use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools, calls};
-use domino::{GrammarError, Limits, TokenId, Vocabulary};
+use domino::grammar::tools::{Calling, Choice, Spelling, Tools, calls};
+use domino::{GrammarError, Limits};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
     super::problem::Problem, fields, fields::Endpoint, grammar::GrammarAsked, schemas::OptionsAsked,
 };
 use crate::grammar::{compiler, notation::Notation, warned::Reports};
-
-/// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
-const LONGEST_OPENING: usize = 8;
 
 /// Functions as a request names them.
 #[derive(Debug, Clone)]
@@ -25,20 +22,23 @@ pub(crate) struct ToolsAsked {
 }
 
 impl ToolsAsked {
-    /// The structural tags of the answer, in JSON, and the reader of its calls. What the answer may begin
-    /// with is known only when the prompt is.
-    pub(crate) fn tags(&self, reasoning: Reasoning) -> Result<(String, calls::Reader), Problem> {
+    /// The way to write calls.
+    pub(crate) fn spelling(&self) -> Spelling {
+        self.calling.spelling
+    }
+
+    /// The structural tags of the answer, in JSON, and the reader of its calls.
+    pub(crate) fn tags(&self) -> Result<(String, calls::Reader), Problem> {
         let tools = Tools::parse(&self.list).map_err(wrong)?;
-        let calling = self.calling.clone().reasoning(reasoning);
+        let calling = &self.calling;
         let tags = match &self.format {
-            None => tools.structural_tag(&calling).map_err(wrong)?,
+            None => tools.structural_tag(calling).map_err(wrong)?,
             Some(format) => {
                 let calling = calling.clone().choice(Choice::Required);
                 or_format(&tools.structural_tag(&calling).map_err(wrong)?, format)?
             }
         };
-        let reader = calls::Reader::new(calling.spelling, &tools);
-        Ok((tags, if reasoning == Reasoning::Open { reader.open() } else { reader }))
+        Ok((tags, calls::Reader::new(calling.spelling, &tools)))
     }
 
     /// The grammar that these tags are of.
@@ -82,17 +82,13 @@ impl ToolsAsked {
     }
 }
 
-/// Makes structural tags of calls or of an instance of a schema. Where the model thinks, it does so before
-/// either.
+/// Makes structural tags of calls or of an instance of a schema.
 fn or_format(calls: &str, schema: &str) -> Result<String, Problem> {
     let wrong = |_| Problem::engine("the structural tags of the functions cannot be read");
     let mut tags: Value = serde_json::from_str(calls).map_err(wrong)?;
     let schema: Value = serde_json::from_str(schema)
         .map_err(|error| Problem::invalid("response_format", format!("the schema is not JSON: {error}")))?;
-    let format = &mut tags["format"];
-    let thinks =
-        format["type"] == "sequence" && format["elements"].as_array().is_some_and(|all| all.len() == 2);
-    let answer = if thinks { &mut format["elements"][1] } else { format };
+    let answer = &mut tags["format"];
     let instance = json!({ "type": "json_schema", "json_schema": schema });
     *answer = json!({ "type": "or", "elements": [instance, answer.take()] });
     Ok(tags.to_string())
@@ -118,21 +114,6 @@ pub(crate) fn together(
 /// A mistake in the list.
 fn wrong(error: GrammarError) -> Problem {
     Problem::grammar("tools", &error).param("tools")
-}
-
-/// What the answer to this prompt may begin with, where the model may think.
-pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[TokenId], thinks: bool) -> Reasoning {
-    let tail = &prompt[prompt.len().saturating_sub(LONGEST_OPENING)..];
-    let spelt = |&token: &TokenId| {
-        let name = || vocabulary.name(token).unwrap_or_default().as_bytes();
-        vocabulary.bytes(token).unwrap_or_else(name).to_vec()
-    };
-    let tail: Vec<u8> = tail.iter().flat_map(spelt).collect();
-    match tail.trim_ascii_end().ends_with(b"<think>") {
-        true => Reasoning::Open,
-        false if thinks => Reasoning::Optional,
-        false => Reasoning::Off,
-    }
 }
 
 /// The functions that a chat may call, if the server knows how its model writes calls (`spelling`); otherwise

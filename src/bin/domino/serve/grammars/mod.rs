@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize, atomic
 use std::{collections::HashMap, hash::Hash, time::Duration, time::Instant};
 
 use domino::grammar::json_schema::{Relaxed, SchemaOptions};
-use domino::{Cancel, CompiledGrammar, Compiler, Memory};
+use domino::{Cancel, CompileError, CompiledGrammar, Compiler, Memory, grammar::Thought};
 use tokio::sync::watch;
 
 use self::named::{NamedGrammars, Source};
@@ -26,8 +26,8 @@ use crate::grammar::{compiled::Capturing, compiler, notation::Notation, notation
 const KEPT_SHARE: usize = 8;
 
 /// Identity of a grammar: its notation, the hash of its text, the options if it is a schema, and the reach of
-/// its masks.
-type Key = (Notation, blake3::Hash, SchemaOptions, Option<Reach>);
+/// its masks, and the thought before its texts.
+type Key = (Notation, blake3::Hash, SchemaOptions, Option<Reach>, Option<Thought>);
 
 /// A compiled grammar that is ready for texts.
 #[derive(Debug, Clone)]
@@ -168,7 +168,7 @@ impl Registry {
     /// Waits for the grammar, which is or will be compiled.
     fn wait(self: &Arc<Self>, caller: &Caller, source: Source) -> Result<GrammarWaiter<'_>, Problem> {
         let hash = blake3::hash(source.text.as_bytes());
-        let key = (source.notation, hash, source.options.clone(), source.reach);
+        let key = (source.notation, hash, source.options.clone(), source.reach, source.thought.clone());
         let mut shelf = self.shelf();
         let slot = match shelf.get(&key).cloned() {
             Some(slot) => {
@@ -303,11 +303,18 @@ impl Shop {
         }
         let compiler = self.compiler.cancelled_by(given_up);
         let compiler = source.reach.map_or(compiler.clone(), |reach| reach.of(compiler));
+        // What is listed of texts is what is behind their thought.
+        let captures = captured::marked(source, &grammar);
+        let grammar = match &source.thought {
+            Some(thought) => grammar.after_thought(thought, &limits).map_err(|error| {
+                Problem::compile(&source.name, &CompileError::from(error)).param("grammar")
+            })?,
+            None => grammar,
+        };
         let compiled = compiler.compile(&grammar).map_err(|error| match error.is_cancelled() {
             true => Problem::given_up(&error),
             false => Problem::compile(&source.name, &error).param("grammar"),
         })?;
-        let captures = captured::marked(source, &grammar);
         let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&compiled));
         Ok(Prepared { grammar: compiled, guesses, relaxed: relaxed.into(), captures })
     }

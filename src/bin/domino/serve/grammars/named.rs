@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fs, io, path::Path, path::PathBuf, sync::Arc};
 
-use domino::{Limits, grammar::json_schema::SchemaOptions};
+use domino::{Limits, grammar::Thought, grammar::json_schema::SchemaOptions};
 
 use super::super::{args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem};
 use crate::grammar::compiler::{self, Reach};
@@ -22,12 +22,14 @@ pub(crate) struct Source {
     pub(crate) options: SchemaOptions,
     /// The reach of its masks; `None`: the usual one.
     pub(crate) reach: Option<Reach>,
+    /// The thought before its texts.
+    pub(crate) thought: Option<Thought>,
 }
 
 impl Source {
     fn new(name: &str, notation: Notation, text: impl Into<Cow<'static, str>>) -> Self {
         let options = SchemaOptions::default();
-        Self { name: name.to_owned(), notation, text: text.into(), options, reach: None }
+        Self { name: name.to_owned(), notation, text: text.into(), options, reach: None, thought: None }
     }
 
     fn read_by(mut self, options: &SchemaOptions) -> Self {
@@ -121,6 +123,9 @@ impl NamedGrammars {
                 options.check(Some(source.notation)).map(|()| source)
             }
             GrammarAsked::Reaching(reach, asked) => Ok(Source { reach: Some(*reach), ..self.find(asked)? }),
+            GrammarAsked::Behind(thought, asked) => {
+                Ok(Source { thought: Some((**thought).clone()), ..self.find(asked)? })
+            }
             GrammarAsked::Under(name, asked) => Ok(Source { name: (*name).to_owned(), ..self.find(asked)? }),
             asked => self.find_by(asked, &self.schemas.options),
         }
@@ -129,9 +134,10 @@ impl NamedGrammars {
     /// The text, whose schemas are read by these options unless they have their own.
     fn find_by(&self, asked: &GrammarAsked, usual: &SchemaOptions) -> Result<Source, Problem> {
         match asked {
-            GrammarAsked::ReadBy(..) | GrammarAsked::Under(..) | GrammarAsked::Reaching(..) => {
-                self.find(asked)
-            }
+            GrammarAsked::ReadBy(..)
+            | GrammarAsked::Under(..)
+            | GrammarAsked::Reaching(..)
+            | GrammarAsked::Behind(..) => self.find(asked),
             GrammarAsked::Text(notation, text) => {
                 Ok(Source::new("grammar", *notation, text.clone()).with_schemas(usual))
             }

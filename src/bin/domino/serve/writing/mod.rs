@@ -9,7 +9,7 @@ pub(crate) mod captured;
 use std::{future::Future, sync::Arc, time::Duration, time::Instant};
 
 use domino::decode::{DecodeOptions, DecodeStats, Finish, Logprobs, StopStrings};
-use domino::{CompiledGrammar, Constraint, TokenId, Vocabulary, grammar::tools::calls};
+use domino::{CompiledGrammar, Constraint, TokenId, Vocabulary, grammar::Thought, grammar::tools::calls};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -69,6 +69,8 @@ pub(crate) struct Order {
     pub(crate) finish: bool,
     /// The grammar of the texts; `None`: any text.
     pub(crate) grammar: Option<GrammarOrder>,
+    /// The thought before the answers.
+    pub(crate) thought: Option<Thought>,
     pub(crate) client: Client,
     /// The client with whom caches are shared.
     pub(crate) shared: Client,
@@ -214,7 +216,7 @@ struct Hearing<'a> {
     count: usize,
     stats: DecodeStats,
     shown: Shown,
-    /// Reader of calls of functions.
+    /// Reader of thoughts and of calls of functions.
     growing: Option<Growing>,
     /// Keeper of the text's shortest end, if it is to be closed.
     closing: Option<Closing>,
@@ -237,7 +239,7 @@ impl<'a> Hearing<'a> {
             count: 0,
             stats: DecodeStats::default(),
             shown: Shown::new(&order.stops),
-            growing: order.grammar.as_ref().and_then(|grammar| grammar.calls.clone()).map(Growing::new),
+            growing: Growing::of(order.grammar.as_ref(), order.thought.as_ref(), &maker.vocabulary),
             closing: None,
             closed: false,
             chances: Vec::new(),
@@ -308,6 +310,9 @@ impl<'a> Hearing<'a> {
             self.chances.push(Chance::new(logprobs, &spelt, self.characters));
         }
         self.characters += characters(&written.bytes);
+        if let Some(growing) = &mut self.growing {
+            growing.note(written.token, &written.bytes);
+        }
         self.keep(&written.bytes);
         let (text, stopped) = self.shown.push(&written.bytes);
         if stopped {
@@ -332,6 +337,9 @@ impl<'a> Hearing<'a> {
             rest.flat_map(|&token| grammar.grammar.grammar.text_of(token)).copied().collect();
         self.count += closing.rest().len();
         self.closed = true;
+        if let Some(growing) = &mut self.growing {
+            growing.note_bytes(&bytes);
+        }
         self.keep(&bytes);
         let (mut text, stopped) = self.shown.push(&bytes);
         if !stopped {
@@ -357,6 +365,9 @@ impl<'a> Hearing<'a> {
         let captured = self.listed()?;
         let mut text = std::mem::take(&mut self.bytes);
         text.truncate(self.order.stops.find(&text).unwrap_or(text.len()));
+        if let Some(growing) = &self.growing {
+            text = growing.answer(&text).to_vec();
+        }
         Some((captured, text))
     }
 
@@ -393,7 +404,14 @@ impl<'a> Hearing<'a> {
             mask_micros: u64::try_from(stats.mask_time.as_micros()).unwrap_or_default(),
             closed: usize::from(self.closed),
         });
-        Spent { prompt: read, cached: stats.cached_tokens.min(read), completion: self.count, grammar }
+        let thought = self.growing.as_ref().and_then(Growing::thought_tokens);
+        Spent {
+            prompt: read,
+            cached: stats.cached_tokens.min(read),
+            completion: self.count,
+            thought,
+            grammar,
+        }
     }
 }
 

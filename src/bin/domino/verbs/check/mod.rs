@@ -218,7 +218,9 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// Compiles the grammar of the flags, whose mistakes are told before any row is read.
     fn begin(&mut self) -> Result<(), BadInput> {
-        if let Some((wanted, source)) = RowGrammar::default().resolve(&self.command.usual)? {
+        if let Some((wanted, source)) =
+            RowGrammar::default().resolve(&self.command.usual, |thinking, _| thinking.of_text())?
+        {
             let made = compile(&source, &self.compiler)?;
             let _ = self.compiled.get_or_make(wanted, |_| Ok(made));
         }
@@ -242,7 +244,8 @@ impl Judge<'_> {
         if !row.report.unwrap_or(self.command.report) {
             return None;
         }
-        let (_, source) = row.grammar.resolve(&self.command.usual).ok()??;
+        let (_, source) =
+            row.grammar.resolve(&self.command.usual, |thinking, _| thinking.of_text()).ok()??;
         let made = || source.load().and_then(|text| text.reports()).ok();
         Some(catch_unwind(AssertUnwindSafe(made)).ok()??.fields())
     }
@@ -251,12 +254,16 @@ impl Judge<'_> {
     fn verdict(&mut self, row: &Row) -> Result<Value, String> {
         let told = |error: BadInput| failure::told(&error).line();
         let text = row.text().map_err(told)?;
-        let (wanted, source) = row.grammar.resolve(&self.command.usual).map_err(told)?.ok_or_else(|| {
-            told(
-                BadInput::new("there is no grammar")
-                    .hint("give the row a schema or a grammar, or the command --grammar"),
-            )
-        })?;
+        let (wanted, source) = row
+            .grammar
+            .resolve(&self.command.usual, |thinking, _| thinking.of_text())
+            .map_err(told)?
+            .ok_or_else(|| {
+                told(
+                    BadInput::new("there is no grammar")
+                        .hint("give the row a schema or a grammar, or the command --grammar"),
+                )
+            })?;
         let compiler = &self.compiler;
         let compile = |_: &WantedGrammar| compile(&source, compiler).map_err(told);
         let (grammar, relaxed) = self.compiled.get_or_make(wanted, compile)?;

@@ -168,6 +168,7 @@ fn finish_name(finish: Finish) -> &'static str {
         Finish::Stop => "stop",
         Finish::OnlySpace => "only_space",
         Finish::StopString => "stop_string",
+        Finish::Thought => "thought",
         _ => "length",
     }
 }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use domino::decode::{DecodeOptions, Masking};
-use domino::{grammar::json_schema::SchemaOptions, model::candle::LoadOptions};
+use domino::{TokenId, Vocabulary, grammar::json_schema::SchemaOptions};
+use domino::{model::candle::LoadOptions, vocab::Tokenizer};
 
 use crate::flags::grammar::{LowCapture, LowGrammar, LowReach, UsualGrammar};
 use crate::flags::{EngineName, LowContext, LowDevice};
 use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
+use crate::grammar::thinking::{Thinking, WantedThought};
 use crate::grammar::{compiler::Reach, source::GrammarSource};
 use crate::session::chat::{Chat, PromptSource, Prompts};
 use crate::session::{drafts::Speculation, model::Card};
@@ -17,18 +19,18 @@ use crate::{files::Input, terminal::failure::BadInput};
 
 /// Generate text of a grammar with a language model.
 ///
-/// The text is written as it comes and ends when it is complete and the model ends it or must. Every token
-/// is the model's own choice wherever the grammar allows that choice; where it does not, the choice is made
+/// The text is written as it comes and ends when it is complete and the model ends it or must. Every token is
+/// the model's own choice wherever the grammar allows that choice; where it does not, the choice is made
 /// again among the allowed tokens (an intervention).
 ///
 /// The draw of a token is a function of the seed and of its position, so the same command writes the same
 /// text again.
 ///
 /// With --json the text is not streamed: one object is printed at the end. It has at least text, tokens,
-/// token_ids, finish (stop, only_space, stop_string, length, interrupted by Ctrl-C, or error), complete (is
-/// the text in the language of the grammar?), finished_by (model, completion with --finish, or null where the
-/// text is not finished), tokens_per_second, interventions (null with --mask ahead, which does not ask what
-/// the model would have chosen by itself), mask_seconds and seconds.
+/// token_ids, finish (stop, only_space, stop_string, length, thought, interrupted by Ctrl-C, or error),
+/// complete (is the text in the language of the grammar?), finished_by (model, completion with --finish, or
+/// null where the text is not finished), tokens_per_second, interventions (null with --mask ahead, which does
+/// not ask what the model would have chosen by itself), mask_seconds and seconds.
 ///
 /// Further fields come where they apply. captures, if the grammar has named groups or marks rules, or
 /// --capture names some: a list of name, start, end (in bytes of text) and text, sorted by start, outer ones
@@ -37,9 +39,11 @@ use crate::{files::Input, terminal::failure::BadInput};
 /// which the grammar leaves no choice but that of white space and escapes. Where --finish appended something,
 /// which text includes: appended, appended_bytes and appended_token_ids. With speculation: drafted, accepted,
 /// acceptance and tokens_per_pass. With a prior: an object prior with the lookahead (null: unbounded) and the
-/// terminals that it was learnt at. With --draft-model: an object draft_model with guessed (tokens that it
-/// guessed, heard or not), judged (those among them that the text came to) and right (those of the judged
-/// that were drawn). With --compare: an object compare.
+/// terminals that it was learnt at. With a thought before the text, which is then not in text:
+/// reasoning_content and thought_tokens; where it was cut in the thought, finish is thought. With
+/// --draft-model: an object draft_model with guessed (tokens that it guessed, heard or not), judged (those
+/// among them that the text came to) and right (those of the judged that were drawn). With --compare: an
+/// object compare.
 ///
 /// Exit code 3 says that --max-tokens or the model's context cut the text, or --stop before it was complete,
 /// and nothing finished it. Where a step fails, the exit code is 4 for a budget and 1 for anything else; the
@@ -149,6 +153,13 @@ pub(crate) enum Way {
 }
 
 impl Way {
+    /// Refuses it if there is no grammar.
+    fn check_grammar(self, constrained: bool) -> Result<(), BadInput> {
+        let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
+        let error = || BadInput::new(format!("{} needs a grammar", self.flag())).hint(hint);
+        constrained.then_some(()).ok_or_else(error)
+    }
+
     /// The flag that asks for it.
     pub(super) fn flag(self) -> &'static str {
         match self {
@@ -180,6 +191,8 @@ const PARTICLES: NonZeroUsize = NonZeroUsize::new(8).expect("it is not 0");
 pub(crate) struct Generate {
     /// The grammar; `None` if any text may be written.
     pub(crate) grammar: Option<GrammarSource>,
+    /// The settings of thoughts before texts.
+    pub(crate) thinking: Thinking,
     /// The flags of the chat template; `None` if prompts stay as they are.
     pub(crate) chat: Option<Chat>,
     /// True if tokens may cross the end of the prompt.
@@ -256,7 +269,8 @@ impl LowGenerate {
         let prompt = PromptSource::of(self.prompt, self.prompt_file);
         let batch = self.batch.is_some();
         let (chat, usual) = asked(self.chat, self.grammar, self.model.as_deref(), batch)?;
-        let grammar = usual.source.clone();
+        let (grammar, thinking) = (usual.source.clone(), usual.thinking.clone());
+        refuse("--heal", &[(self.heal && thinking.of_text().is_some(), "--reasoning")])?;
         let constrained = grammar.is_some() || batch;
         let captured = self.capture.resolve(json || batch)?;
         if !captured.is_empty() && !constrained {
@@ -267,11 +281,8 @@ impl LowGenerate {
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
         if let Some(way) = way {
-            if grammar.is_none() && !batch {
-                let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
-                return Err(BadInput::new(format!("{} needs a grammar", way.flag())).hint(hint));
-            }
             let by_particles = matches!(way, Way::Conditional(_));
+            way.check_grammar(constrained)?;
             refuse(
                 way.flag(),
                 &[
@@ -304,6 +315,7 @@ impl LowGenerate {
         };
         Ok(Generate {
             grammar,
+            thinking,
             chat,
             heal: self.heal,
             work,
@@ -338,6 +350,23 @@ impl Generate {
     /// Makes the maker of the prompts' tokens, for the model in `folder`.
     pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
         Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
+    }
+
+    /// Makes the tokens of a prompt for the model in `folder`, and finds the thought before its text.
+    pub(super) fn asked(
+        &self,
+        folder: &Path,
+        prompt: &str,
+        tokenizer: &Tokenizer,
+        vocabulary: &Vocabulary,
+    ) -> anyhow::Result<(Vec<TokenId>, Option<WantedThought>)> {
+        let prompts = self.prompts(folder)?;
+        let (tokens, shown) = prompts.shown(tokenizer, prompt, vocabulary)?;
+        let source = self.grammar.as_ref().filter(|_| !self.heal);
+        let thought = source.and_then(|source| {
+            prompts.thought(&self.thinking, source, shown.as_bytes(), self.chat.is_some())
+        });
+        Ok((tokens, thought))
     }
 }
 

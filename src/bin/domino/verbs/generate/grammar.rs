@@ -3,13 +3,14 @@
 
 use std::rc::Rc;
 
-use domino::grammar::tools::{Reasoning, Tools, calls};
+use domino::grammar::tools::{Tools, calls};
 use domino::{CompiledGrammar, Compiler, Vocabulary, decode::Generation, store::CacheFolder};
 use serde_json::{Map, Value, json};
 
 use super::args::{Generate, TextsToWrite};
 use crate::grammar::compiled::{self, Capturing};
 use crate::grammar::notation::{Notation, Parsed};
+use crate::grammar::thinking::WantedThought;
 use crate::{grammar::source::GrammarSource, grammar::warned, terminal::failure::BadInput};
 
 /// Makes the compiler of grammars.
@@ -20,12 +21,13 @@ pub(super) fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &Cach
 /// Compiles the grammar of the command line, if there is one, and finds the captures of its texts. Its trees
 /// are read from a file, or grow while the model is loaded and reads the prompt; so do the masks of the
 /// places where texts begin.
-pub(super) fn grammar(
+pub(super) fn grammar_by(
     command: &Generate,
     compiler: &Compiler,
-    healed: &[u8],
+    (healed, thought): (&[u8], Option<WantedThought>),
 ) -> Result<Option<(CompiledGrammar, Option<Capturing>)>, BadInput> {
-    let Some(grammar) = &command.grammar else {
+    let grammar = command.grammar.clone().map(|grammar| grammar.behind(thought));
+    let Some(grammar) = &grammar else {
         let anything = GrammarSource::Regex("(?s:.)*".to_owned());
         return match healed {
             [] => Ok(None),
@@ -48,6 +50,15 @@ pub(super) fn grammar(
         false => None,
     };
     Ok(Some((compiled, capturing)))
+}
+
+/// Compiles the grammar of the command line as [`grammar_by`] does, by a compiler for it alone.
+pub(super) fn grammar(
+    command: &Generate,
+    (vocabulary, cache): (&Vocabulary, &CacheFolder),
+    before: (&[u8], Option<WantedThought>),
+) -> Result<Option<(CompiledGrammar, Option<Capturing>)>, BadInput> {
+    grammar_by(command, &compiler(command, vocabulary, cache), before)
 }
 
 /// Compiles the grammar with the end of the prompt before its texts, and returns it as it was read too.
@@ -89,11 +100,9 @@ impl TextKind {
             && let Some((list, _)) = text.tools()
             && let Ok(tools) = Tools::parse(list)
         {
-            let reader = calls::Reader::new(calling.spelling, &tools);
-            let open = calling.reasoning == Reasoning::Open;
-            return Self::Calls(Rc::new(if open { reader.open() } else { reader }));
+            return Self::Calls(Rc::new(calls::Reader::new(calling.spelling, &tools)));
         }
-        match source {
+        match source.plain() {
             GrammarSource::Shipped(shipped) if JSON.contains(&shipped.name) => Self::Json,
             source if source.notation() == Notation::JsonSchema => Self::Json,
             _ => Self::Text,

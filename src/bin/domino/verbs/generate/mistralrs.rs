@@ -14,7 +14,7 @@ use domino::{
 use self::drafts::TextDrafts;
 use super::{
     args::Generate,
-    grammar::{compiler, fields_of, grammar},
+    grammar::{fields_of, grammar},
     one::{Destination, Screen},
     report::{EndedRun, RunEnd, forced_bytes},
 };
@@ -39,8 +39,9 @@ pub(super) fn run(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let (text, destination) = (prompt_text(prompt)?, Destination::of(command.out.as_deref())?);
-    let vocabulary = model::vocabulary(folder, cache)?;
-    let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
+    let (vocabulary, tokenizer) = (model::vocabulary(folder, cache)?, model::read_tokenizer(folder)?);
+    let (prompt, thought) = command.asked(folder, &text, &tokenizer, &vocabulary)?;
+    let (grammar, capturing) = grammar(command, (&vocabulary, cache), (&[], thought))?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut drafts = drafts(command, grammar.as_ref(), folder)?;
     let what = format!("loading {} in mistral.rs", folder.display());
@@ -50,7 +51,6 @@ pub(super) fn run(
             .hint("use domino's own runner")
             .into());
     }
-    let prompt = command.prompts(folder)?.tokens(runner.tokenizer(), &text, &vocabulary)?;
     drafts.begin(grammar.as_ref(), &runner);
     let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
     progress::watch_interrupts();

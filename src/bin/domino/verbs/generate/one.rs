@@ -3,7 +3,7 @@
 //! Whole are the texts of `--sampling conditional`, which draws one of several, and of `--tokenization
 //! canonical`, which takes tokens back.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::{num::NonZeroUsize, path::Path, time::Instant};
 
 use anyhow::Context;
@@ -17,8 +17,8 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::args::{Generate, Way};
-use super::grammar::{compiler, fields_of, grammar};
-use super::report::{self, EndedRun, RunEnd, forced_bytes, usual_tokens};
+use super::grammar::{fields_of, grammar};
+use super::report::{self, EndedRun, RunEnd, forced_bytes, only_answer, usual_tokens};
 use crate::grammar::compiler::{lookahead_number, terminals_name};
 use crate::session::chat::{PromptSource, asked_text, prompt_text};
 use crate::session::drafts::{self, Keeper};
@@ -39,25 +39,24 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let text = asked_text(prompt)?;
     let destination = Destination::of(command.out.as_deref())?;
-    let vocabulary = model::vocabulary(folder, cache)?;
-    let tokenizer = read_tokenizer(folder)?;
-    let mut prompt = command.prompts(folder)?.tokens(&tokenizer, &text, &vocabulary)?;
+    let (vocabulary, tokenizer) = (model::vocabulary(folder, cache)?, read_tokenizer(folder)?);
+    let (mut prompt, thought) = command.asked(folder, &text, &tokenizer, &vocabulary)?;
     let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
     let healed = healing.bytes;
     if !healed.is_empty() {
         prompt.truncate(healing.kept);
     }
-    let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &healed)?.unzip();
+    // Counts learnt for a grammar do not apply to texts that begin with the end of a prompt or a thought.
+    let known = command.grammar.as_ref().filter(|_| healed.is_empty() && thought.is_none());
+    let (grammar, capturing) = grammar(command, (&vocabulary, cache), (&healed, thought))?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
     let (mut speculation, mut draft) = (None, None);
     if let Some(grammar) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        // Counts learnt for a grammar do not apply to texts that begin with the end of a prompt.
-        let source = command.grammar.as_ref().filter(|_| healed.is_empty());
         draft = command.speculation.draft_model(command.card, grammar, &tokenizer, cache)?;
-        speculation = command.speculation.drafter(source, grammar, folder, &tokenizer, draft.as_ref())?;
+        speculation = command.speculation.drafter(known, grammar, folder, &tokenizer, draft.as_ref())?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     progress::watch_interrupts();
@@ -80,6 +79,7 @@ pub(super) fn run(
     let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
+    only_answer(&mut generation);
     let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
@@ -137,7 +137,7 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
         match steps.next() {
             None => break,
             Some(Ok(_)) if quiet => {}
-            Some(Ok(_)) => screen.show(steps.settled_text())?,
+            Some(Ok(_)) => screen.show_answer(steps.settled_text(), steps.answer_at())?,
             Some(Err(error)) => {
                 let error = step_error(error);
                 // Bad input has made no text that could be shown.
@@ -161,7 +161,7 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize
         }
     }
     if !quiet {
-        screen.show(steps.text())?;
+        screen.show_answer(steps.text(), steps.answer_at())?;
         screen.finish()?;
     }
     Ok(end)
@@ -188,13 +188,30 @@ pub(super) struct Screen {
     people: bool,
     characters: Utf8Stream,
     shown: usize,
+    /// Bytes of a thought that standard error shows; `None` where nobody reads it.
+    thought: Option<usize>,
 }
 
 impl Screen {
     /// Makes a screen that does not show the first `hidden` bytes.
     pub(super) fn new(hidden: usize) -> Self {
         let out = terminal::stdout();
-        Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden }
+        let thought = (io::stderr().is_terminal() && !failure::is_quiet()).then_some(0);
+        Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden, thought }
+    }
+
+    /// Shows the new part of a text whose answer begins at `answer_at`, or that is still a thought. A thought
+    /// is no part of what is written: people see it on standard error.
+    fn show_answer(&mut self, text: &[u8], answer_at: Option<usize>) -> io::Result<()> {
+        if let (Some(shown), at) = (&mut self.thought, answer_at.unwrap_or(text.len()).min(text.len()))
+            && *shown < at
+        {
+            io::stderr().write_all(&text[*shown..at])?;
+            *shown = at;
+        }
+        let Some(at) = answer_at else { return Ok(()) };
+        self.shown = self.shown.max(at);
+        self.show(text)
     }
 
     /// Shows the new part of `text`.
@@ -263,16 +280,18 @@ pub(super) fn run_whole(
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = model::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
-    let prompt = command.prompts(folder)?.tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
-    let compiled = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
+    let (prompt, thought) = command.asked(folder, &prompt_text(prompt)?, &tokenizer, &vocabulary)?;
+    let compiled = grammar(command, (&vocabulary, cache), (&[], thought))?;
     let (grammar, capturing) = compiled.context("there is no grammar")?;
     let (start, from) = (grammar.constraint(), (folder, &*prompt));
-    let Written { generation, fields, note } = match way {
+    let Written { mut generation, fields, note } = match way {
         Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
         Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
     };
+    let forced = forced_bytes(Some(&grammar).filter(|_| command.json), &generation);
+    only_answer(&mut generation);
     let ended = EndedRun {
-        forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
+        forced,
         captures: fields_of(command.grammar.as_ref(), capturing.as_ref(), &generation),
         end: match progress::interrupted() {
             true => RunEnd::Interrupted,

@@ -131,6 +131,10 @@ impl EndedRun<'_> {
             object["forced_share"] = ratio(forced, text.len()).into();
         }
         extend(&mut object, self.captures.clone());
+        if let Some(thought) = self.generation.reasoning.as_ref().filter(|_| stats.reasoning_tokens > 0) {
+            object["reasoning_content"] = String::from_utf8_lossy(thought).into();
+            object["thought_tokens"] = stats.reasoning_tokens.into();
+        }
         if let Some(comparison) = &self.comparison {
             object["compare"] = comparison.object();
         }
@@ -193,6 +197,7 @@ impl EndedRun<'_> {
             RunEnd::Finished(Finish::StopString) => {
                 paint.red("cut: a stop string came before the text was in the language")
             }
+            RunEnd::Finished(Finish::Thought) => paint.red("cut inside of the thought"),
             RunEnd::Finished(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
             RunEnd::Interrupted => paint.red("interrupted"),
             RunEnd::Failed(..) => paint.red("failed"),
@@ -229,11 +234,18 @@ impl RunEnd {
             Self::Finished(Finish::Stop) => "stop",
             Self::Finished(Finish::OnlySpace) => "only_space",
             Self::Finished(Finish::StopString) => "stop_string",
+            Self::Finished(Finish::Thought) => "thought",
             Self::Finished(_) => "length",
             Self::Interrupted => "interrupted",
             Self::Failed(..) => "error",
         }
     }
+}
+
+/// Leaves of a text only what is behind its thought, which is kept by itself.
+pub(super) fn only_answer(generation: &mut Generation) {
+    let at = std::mem::take(&mut generation.answer_at);
+    generation.text.drain(..at.min(generation.text.len()));
 }
 
 /// Counts the bytes of a text that its grammar forced, but for their spelling. It is only for machines, since

@@ -27,7 +27,7 @@ fn problem(more: &Value) -> (String, String) {
 
 #[test]
 fn tool_choice_decides_which_calls_the_grammar_has() {
-    let tags = |more: Value| asked(&more).unwrap().unwrap().tags(Reasoning::Off).unwrap().0;
+    let tags = |more: Value| asked(&more).unwrap().unwrap().tags().unwrap().0;
     let (auto, one) = (tags(json!({})), json!({ "name": "now" }));
     let calls = |tags: &str, name: &str| tags.contains(&format!(r#"\"{name}\""#));
     assert!(calls(&auto, "add") && calls(&auto, "now") && auto.contains("triggered_tags"));
@@ -45,17 +45,15 @@ fn an_answer_without_calls_is_an_instance_of_its_format() {
     let schema = r#"{"type": "object", "properties": {"x": {"enum": [1]}}, "required": ["x"]}"#;
     let format = || Some(GrammarAsked::Format(schema.to_owned(), SchemaOptions::default()));
     let tools = |more: Value| together(format(), asked(&more).unwrap()).unwrap();
-    for reasoning in [Reasoning::Off, Reasoning::Optional, Reasoning::Open] {
-        let (grammar, tools) = tools(json!({}));
-        assert!(grammar.is_none());
-        let (tags, _) = tools.unwrap().tags(reasoning).unwrap();
-        Grammar::parse(Syntax::StructuralTag, &tags, &Limits::default()).unwrap();
-        assert!(tags.contains("\"or\"") && tags.contains("\"x\"") && tags.contains("now"), "{tags}");
-        assert!(!tags.contains("triggered_tags"), "no free text: {tags}");
-    }
+    let (grammar, called) = tools(json!({}));
+    assert!(grammar.is_none());
+    let (tags, _) = called.unwrap().tags().unwrap();
+    Grammar::parse(Syntax::StructuralTag, &tags, &Limits::default()).unwrap();
+    assert!(tags.contains("\"or\"") && tags.contains("\"x\"") && tags.contains("now"), "{tags}");
+    assert!(!tags.contains("triggered_tags"), "no free text: {tags}");
     // Where a function must be called there is no such answer.
     let required = tools(json!({ "tool_choice": "required" })).1.unwrap();
-    assert!(!required.tags(Reasoning::Off).unwrap().0.contains("\"or\""));
+    assert!(!required.tags().unwrap().0.contains("\"or\""));
     let (grammar, none) = together(format(), None).unwrap();
     assert!(grammar.is_some() && none.is_none());
 }
@@ -79,29 +77,12 @@ fn options_of_a_request_reach_the_schemas_of_arguments() {
     for tools in [huge, integer] {
         for numbers in ["plain", "any"] {
             let asked = asked(json!({ "tools": tools, "grammar_options": { "numbers": numbers } }));
-            let (tags, _) = asked.tags(Reasoning::Off).unwrap();
+            let (tags, _) = asked.tags().unwrap();
             let options = Notation::StructuralTag.options_inside(asked.options.options());
             let read = Notation::StructuralTag.read(tags.as_bytes(), &options, &Limits::default());
             assert_eq!(read.is_err(), asked.mistake(&Limits::default()).is_some(), "{tools} {numbers}");
         }
     }
-}
-
-#[test]
-fn a_prompt_that_ends_in_a_think_tag_opens_the_reasoning() {
-    let words = ["<thi", "nk>", "\n", "a"].iter().zip(0..);
-    let builder =
-        words.fold(Vocabulary::builder(), |builder, (word, id)| builder.token(TokenId::new(id), word));
-    let builder = builder.special(TokenId::new(4), "<think>");
-    let vocabulary = builder.end_of_text(TokenId::new(5)).build().unwrap();
-    let of = |prompt: &[u32], thinks| {
-        let prompt: Vec<TokenId> = prompt.iter().copied().map(TokenId::new).collect();
-        reasoning(&vocabulary, &prompt, thinks)
-    };
-    assert_eq!(of(&[3, 0, 1, 2], true), Reasoning::Open);
-    assert_eq!(of(&[3, 4], false), Reasoning::Open);
-    assert_eq!(of(&[4, 3], true), Reasoning::Optional);
-    assert_eq!(of(&[], false), Reasoning::Off);
 }
 
 #[test]

@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 use self::answers::{Answers, BatchTally, Earlier};
 use super::args::{BatchRows, Generate};
-use super::grammar::{TextKind, compiler, fields, grammar};
-use super::report::{EndedRun, RunEnd, usual_tokens};
+use super::grammar::{TextKind, compiler, fields, grammar_by};
+use super::report::{EndedRun, RunEnd, only_answer, usual_tokens};
 use crate::flags::{drawing::LowOptions, grammar::UsualGrammar};
+use crate::grammar::thinking::{Thinking, tail};
 use crate::grammar::{compiled::Capturing, notation::relaxed_as_json, source::GrammarSource, warned};
 use crate::rows::{
     Carried, LastUsed, Lines, NextLine, Row, RowReader, RowReading, SeenIds, WantedGrammar, survey,
@@ -41,7 +42,8 @@ pub(super) fn run(
     let lines = Lines::read(&rows.requests, rows.parallel.get())?;
     let vocabulary = model::vocabulary(folder, cache)?;
     let compiler = compiler(command, &vocabulary, cache);
-    let usual = grammar(command, &compiler, &[])?;
+    // Thoughts are the rows' own, since prompts decide.
+    let usual = grammar_by(command, &compiler, (&[], None))?;
     let tokenizer = read_tokenizer(folder)?;
     let prompts = command.prompts(folder)?;
     let model = progress::during(format!("loading {}", folder.display()), || {
@@ -226,7 +228,7 @@ impl RunningBatch<'_> {
             }
         };
         let prompt = prompt.map_err(|error| failure::told(error.as_ref()).line())?;
-        let kit = self.grammars.of(row)?;
+        let kit = self.grammars.of(row, &self.prompts, &tail(&self.vocabulary, &prompt))?;
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
@@ -269,7 +271,7 @@ impl RunningBatch<'_> {
     }
 
     /// Writes a text that has ended.
-    fn ended(&mut self, sequence: SequenceId, generation: Generation, end: RunEnd) -> anyhow::Result<()> {
+    fn ended(&mut self, sequence: SequenceId, mut generation: Generation, end: RunEnd) -> anyhow::Result<()> {
         let Some(Running { carried, options, kit, .. }) = self.running.remove(&sequence) else {
             return Ok(());
         };
@@ -277,6 +279,7 @@ impl RunningBatch<'_> {
         let cut = !generation.complete && matches!(end, RunEnd::Finished(finish) if finish != Finish::Stop);
         self.tally.ended(failed, cut, generation.stats.tokens);
         let drafted = generation.stats.drafted > 0;
+        only_answer(&mut generation);
         let reading = kit.as_ref().map_or(TextKind::Text, |kit| kit.reading.clone());
         let capturing = kit.as_ref().and_then(|kit| kit.capturing.as_deref());
         let ended = EndedRun {
@@ -321,6 +324,10 @@ fn complete(generation: &mut Generation, mut constraint: Constraint) {
     }
     if let Ok(completion) = constraint.shortest_completion() {
         generation.text.extend_from_slice(&completion.bytes);
+        if constraint.advance_bytes(&completion.bytes) == Ok(completion.bytes.len()) {
+            let (_, answer) = constraint.split_thought(&generation.text);
+            generation.answer_at = generation.text.len() - answer.len();
+        }
         generation.completion = Some(completion);
         generation.complete = true;
     }
@@ -393,8 +400,12 @@ impl<'a> RowGrammars<'a> {
     }
 
     /// Finds the grammar of a row, if it or the command line has one. The error says what is wrong with it.
-    fn of(&mut self, row: &Row) -> Result<Option<Kit>, String> {
-        let resolved = row.grammar.resolve(self.usual).map_err(|error| failure::told(&error).line())?;
+    fn of(&mut self, row: &Row, prompts: &Prompts, tail: &[u8]) -> Result<Option<Kit>, String> {
+        let chat = prompts.are_in_template() || row.messages.is_some();
+        let thought =
+            |thinking: &Thinking, source: &GrammarSource| prompts.thought(thinking, source, tail, chat);
+        let resolved = row.grammar.resolve(self.usual, thought);
+        let resolved = resolved.map_err(|error| failure::told(&error).line())?;
         let Some((wanted, source)) = resolved else { return Ok(None) };
         if let Some((first, kit)) = &self.first
             && *first == wanted
