@@ -11,6 +11,7 @@ use regex_syntax::hir::Hir;
 
 use super::{Expr, Grammar, Pattern, regular::Language};
 use crate::{
+    ids::ExprId,
     limits::{LimitExceeded, Limits},
     special,
 };
@@ -256,35 +257,65 @@ impl Grammar {
     pub fn after_thought(&self, thought: &Thought, limits: &Limits) -> Result<Self, LimitExceeded> {
         let mut grammar = self.clone();
         let text = grammar.push_expr(Expr::Rule(self.root()))?;
-        if thought.reasoning == Reasoning::Off {
-            if thought.plain.is_empty() {
-                return Ok(grammar);
-            }
-            thought.specials.iter().for_each(|name| grammar.ask_for(name));
-            let plain = grammar.push_expr(Expr::Pattern(Pattern::literal(&thought.plain)))?;
-            grammar.begin_with(vec![plain, text])?;
+        if thought.reasoning == Reasoning::Off && thought.plain.is_empty() {
             return Ok(grammar);
         }
         thought.specials.iter().for_each(|name| grammar.ask_for(name));
-        let mark = Language::of(&Hir::literal(thought.close.clone()), limits)?;
-        let inside = Language::sequence(&[Language::texts(limits)?, mark], limits)?.shortest();
-        let inside = grammar.push_expr(Expr::Pattern(Pattern::automaton(inside.automaton(limits)?)))?;
-        let feeds = grammar.push_expr(Expr::Pattern(Pattern::literal(b"\n")))?;
-        let most = u32::try_from(LINE_FEEDS).ok();
-        let feeds = grammar.push_expr(Expr::Repeat { part: feeds, min: 0, max: most })?;
-        let mut first = vec![inside, feeds];
-        if thought.reasoning != Reasoning::Open {
-            let open = grammar.push_expr(Expr::Pattern(Pattern::literal(&thought.open)))?;
-            first.insert(0, open);
+        let plain = grammar.mark(&thought.marks.plain, &thought.specials)?;
+        let mut first = match thought.reasoning {
+            Reasoning::Off => plain.clone(),
+            Reasoning::Open => Vec::new(),
+            Reasoning::Optional | Reasoning::Required => {
+                grammar.mark(&thought.marks.open, &thought.specials)?
+            }
+        };
+        if thought.reasoning != Reasoning::Off {
+            first.extend(grammar.inside(thought, limits)?);
+            let feeds = grammar.push_expr(Expr::Pattern(Pattern::literal(b"\n")))?;
+            let most = u32::try_from(LINE_FEEDS).ok();
+            first.push(grammar.push_expr(Expr::Repeat { part: feeds, min: 0, max: most })?);
         }
-        let mut first = grammar.push_expr(Expr::Sequence(first))?;
         if thought.reasoning == Reasoning::Optional {
-            let plain = grammar.push_expr(Expr::Pattern(Pattern::literal(&thought.plain)))?;
-            first = grammar.push_expr(Expr::Alternatives(vec![first, plain]))?;
+            let ways = [first, plain].map(|way| grammar.push_expr(Expr::Sequence(way)));
+            let ways = ways.into_iter().collect::<Result<_, _>>()?;
+            first = vec![grammar.push_expr(Expr::Alternatives(ways))?];
         }
-        grammar.begin_with(vec![first, text])?;
+        first.push(text);
+        grammar.begin_with(first)?;
         grammar.think(thought);
         Ok(grammar)
+    }
+
+    /// Adds the inside of a thought and its closing mark. A mark that holds a special token ends the first
+    /// text before that token, since no text holds one: nothing need be searched for.
+    fn inside(&mut self, thought: &Thought, limits: &Limits) -> Result<Vec<ExprId>, LimitExceeded> {
+        let any = Language::texts(limits)?;
+        if thought.close.contains(&special::MARK) {
+            let mut parts = vec![self.push_expr(Expr::Pattern(Pattern::automaton(any.automaton(limits)?)))?];
+            parts.extend(self.mark(&thought.marks.close, &thought.specials)?);
+            return Ok(parts);
+        }
+        let mark = Language::of(&Hir::literal(thought.close.clone()), limits)?;
+        let inside = Language::sequence(&[any, mark], limits)?.shortest().automaton(limits)?;
+        Ok(vec![self.push_expr(Expr::Pattern(Pattern::automaton(inside)))?])
+    }
+
+    /// Adds a mark: its special tokens, and the texts between them.
+    fn mark(&mut self, mark: &str, specials: &[String]) -> Result<Vec<ExprId>, LimitExceeded> {
+        let (mut parts, mut rest) = (Vec::new(), mark.as_bytes());
+        while !rest.is_empty() {
+            let special = special::first(rest, specials).filter(|&(start, _)| start == 0);
+            let (bytes, length) = match special {
+                Some((_, name)) => (special::spelled(name), name.len()),
+                None => {
+                    let end = special::first(rest, specials).map_or(rest.len(), |(start, _)| start);
+                    (rest[..end].to_vec(), end)
+                }
+            };
+            parts.push(self.push_expr(Expr::Pattern(Pattern::literal(&bytes)))?);
+            rest = &rest[length..];
+        }
+        Ok(parts)
     }
 }
 
@@ -451,7 +482,7 @@ mod tests {
         let harmony = Thought::new(&harmony, Reasoning::Optional, ["<|channel|>", "<|message|>", "<|x|>"]);
         assert_eq!(harmony.specials, ["<|channel|>", "<|message|>"]);
         for (thought, text, length, inside, content) in [
-            (&usual, "<think>\na\n</think>\n\n\n{}", 17, "a", "\n{}"),
+            (&usual, "<think>\na\n</think>\n\n\n{}", 18, "a", "\n{}"),
             (&usual, "{}", 0, "", "{}"),
             (&usual, "<think>a</thi", 13, "a</thi", ""),
             (&usual, "<th", 3, "", ""),

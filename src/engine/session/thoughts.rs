@@ -37,6 +37,8 @@ impl Constraint {
     #[must_use]
     pub fn split_thought<'t>(&self, text: &'t [u8]) -> (&'t [u8], &'t [u8]) {
         match &self.readers.thought {
+            // What only began like the mark of a thought is the answer.
+            Some(thought) if thought.place() == ThoughtPlace::Before && self.is_complete() => (&[], text),
             Some(thought) => thought.thought().split(text, thought.bytes),
             None => (&[], text),
         }
@@ -49,11 +51,13 @@ impl Constraint {
 
     /// Must the thought be closed here, and does this token not go on with its mark?
     pub(super) fn thinks_too_long(&self, token: TokenId) -> bool {
+        // A text that may end is not in a thought, even if it begins like one.
+        let ends = self.program.vocabulary.is_end_of_text(token);
         let goes_on = |left: &[u8]| {
             let bytes = self.program.vocabulary.bytes(token).unwrap_or_default();
             !bytes.is_empty() && left.starts_with(bytes)
         };
-        self.closing().is_some_and(|left| !goes_on(left))
+        !ends && self.closing().is_some_and(|left| !goes_on(left))
     }
 
     /// The bytes among these that may come, where the thought must be closed.
@@ -69,8 +73,14 @@ impl Constraint {
             None => mask,
             Some(left) => {
                 let mut closing = TokenSet::empty(mask.size());
-                let tokens = self.program.vocabulary.prefixes_of(left);
-                tokens.iter().filter(|&token| mask.contains(token)).for_each(|token| closing.insert(token));
+                let vocabulary = &self.program.vocabulary;
+                let ends = vocabulary.end_of_text().iter().copied();
+                let tokens = vocabulary.prefixes_of(left);
+                tokens
+                    .iter()
+                    .chain(ends)
+                    .filter(|&token| mask.contains(token))
+                    .for_each(|token| closing.insert(token));
                 Arc::new(closing)
             }
         }
