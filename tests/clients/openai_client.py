@@ -132,6 +132,25 @@ def test_relaxed():
     assert told == [relaxed] + [None] * (len(events) - 1), told
 
 
+def test_thoughts():
+    schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+    asked = {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}},
+        "extra_body": {"reasoning": "required", "reasoning_tokens": 8, "finish": True},
+        "seed": 3,
+    }
+    answer = chat(**asked)
+    message = answer.choices[0].message
+    assert json.loads(message.content)["n"] in (1, 2)
+    assert message.reasoning_content and answer.usage.completion_tokens_details.reasoning_tokens >= 8
+    deltas = [chunk.choices[0].delta for chunk in chat(**asked, stream=True) if chunk.choices]
+    assert "".join(delta.content or "" for delta in deltas) == message.content
+    thought = "".join(getattr(delta, "reasoning_content", None) or "" for delta in deltas)
+    assert thought == message.reasoning_content
+    again = PERSON + [message.to_dict(), PERSON[0]]
+    assert chat(messages=again, max_tokens=2).choices[0].finish_reason == "length"
+
+
 def test_streams():
     asked = dict(seed=4, temperature=1, extra_body={"grammar": {"type": "regex", "value": r"\{\"age\": [0-9]{1,3}\}"}})
     whole = chat(**asked).choices[0]

@@ -76,7 +76,7 @@ fn answers_of_a_schema_come_behind_thoughts() {
             assert!(may || thought.is_empty(), "{name} {more}: {thought}");
             let tokens = usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap_or_default();
             // The mark is spelled by more tokens than one.
-            assert!(tokens <= 9 + 9 && (tokens > 0) == !thought.is_empty(), "{name} {more}: {usage}");
+            assert!(tokens <= 9 + 9 && (tokens > 0) != thought.is_empty(), "{name} {more}: {usage}");
         }
         // A prompt that has opened a thought is inside of it whatever the variable says.
         let none =

@@ -73,11 +73,6 @@ impl LowGrammar {
         self.tools.is_for(model, chat)
     }
 
-    /// Reads the flags as a grammar, if one was given.
-    pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
-        Ok(self.resolve_beside(SchemaOptions::default(), false)?.behind_thought())
-    }
-
     /// Reads the flags as a grammar, if one was given; `defaults` hold where flags say nothing. With `rows`,
     /// no flag is idle, since rows may bring the grammars that it is for.
     pub(crate) fn resolve_beside(

@@ -10,8 +10,8 @@ use clap::Args;
 use domino::decode::{DecodeOptions, Decoder, Finish};
 use domino::model::candle::{LoadOptions, join_threads};
 use domino::{
-    CompiledGrammar, Lookahead, TerminalRun, Terminals, grammar::GrammarWarning, inspect::TerminalView,
-    store::CacheFolder,
+    CompiledGrammar, Compiler, Lookahead, TerminalRun, Terminals, grammar::GrammarWarning,
+    grammar::json_schema::SchemaOptions, inspect::TerminalView, store::CacheFolder,
 };
 
 use self::facts::{Facts, Name, Underneath, Watched};
@@ -19,7 +19,7 @@ use crate::flags::grammar::{LowGrammar, LowReach};
 use crate::flags::{LowContext, LowDevice};
 use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
 use crate::grammar::compiler::{Reach, byte_vocabulary};
-use crate::grammar::{compiled, warned};
+use crate::grammar::{compiled, thinking::Thinking, warned};
 use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text};
 use crate::session::model::{self, Card, bad_model, load, read_tokenizer, step_error};
 use crate::terminal::failure::{self, BadInput, Exit};
@@ -37,16 +37,11 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     join_threads(command.threads);
     let prompt = prompt_text(&command.prompt)?;
     let vocabulary = model::vocabulary(&folder, cache)?;
-    let grammar = match &command.grammar {
-        Some(source) => {
-            let compiled = source.compile(&command.reach.compiler(vocabulary.clone(), cache))?;
-            compiled::give_advice(source, &compiled);
-            Some((source, compiled))
-        }
-        None => None,
-    };
-    let tokenizer = read_tokenizer(&folder)?;
-    let (ids, prompt) = command.prompts(&folder)?.shown(&tokenizer, &prompt, &vocabulary)?;
+    let (tokenizer, prompts) = (read_tokenizer(&folder)?, command.prompts(&folder)?);
+    let (ids, prompt) = prompts.shown(&tokenizer, &prompt, &vocabulary)?;
+    let source = command.source(&prompts, &prompt);
+    let compiler = command.reach.compiler(vocabulary.clone(), cache);
+    let grammar = source.map(|source| compile(source, &compiler)).transpose()?;
     let model = load(&folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(model).vocabulary(vocabulary.clone()).options(command.options.clone());
     let mut drafter = None;
@@ -66,11 +61,15 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
         decoder.replay(&ids, &tokens, command.alternatives).map_err(step_error)
     })?;
     let underneath = grammar.as_ref().map(|(source, grammar)| underneath(source, grammar, &generation.text));
+    let mut settings = settings(command);
+    if generation.reasoning.is_some() {
+        settings.push(("the grammar begins at byte", generation.answer_at.to_string()));
+    }
     let facts = Facts {
         model: model_name(command.model.as_deref(), &folder),
         grammar: command.grammar.as_ref().map(|source| without_folder(source.name())),
         prompt,
-        settings: settings(command),
+        settings,
         finish: if interrupted { "interrupted" } else { finish_name(generation.finish) },
         tokens: facts::tokens(&vocabulary, &generation, replayed, &passes, underneath.as_ref()),
         passes: generation.stats.passes,
@@ -88,6 +87,13 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let warnings = grammar.as_ref().map(|(_, grammar)| grammar.grammar_warnings()).unwrap_or_default();
     tell(command, &facts, warnings)?;
     Ok(if interrupted { Exit::Interrupted } else { Exit::Success })
+}
+
+/// Compiles the grammar, and advises on what it costs.
+fn compile(source: GrammarSource, compiler: &Compiler) -> Result<(GrammarSource, CompiledGrammar), BadInput> {
+    let compiled = source.compile(compiler)?;
+    compiled::give_advice(&source, &compiled);
+    Ok((source, compiled))
 }
 
 /// Writes the facts as JSON, or says where the page is.
@@ -233,6 +239,8 @@ pub(crate) struct LowExplain {
 pub(crate) struct Explain {
     /// The grammar; `None` if any text may be written.
     pub(crate) grammar: Option<GrammarSource>,
+    /// The settings of thoughts before the text.
+    pub(crate) thinking: Thinking,
     pub(crate) prompt: PromptSource,
     /// The flags of the chat template; `None` if the prompt stays as it is.
     pub(crate) chat: Option<Chat>,
@@ -256,6 +264,13 @@ impl Explain {
     fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
         Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
     }
+
+    /// Finds the grammar of the text that goes on from a prompt as the model gets it, behind its thought.
+    fn source(&self, prompts: &Prompts, prompt: &str) -> Option<GrammarSource> {
+        let source = self.grammar.clone()?;
+        let thought = prompts.thought(&self.thinking, &source, prompt.as_bytes(), self.chat.is_some());
+        Some(source.behind(thought))
+    }
 }
 
 impl LowExplain {
@@ -264,7 +279,8 @@ impl LowExplain {
         let mut options = self.options.resolve()?;
         let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
         let chat = self.chat.resolve(template);
-        let grammar = self.grammar.resolve()?;
+        let usual = self.grammar.resolve_beside(SchemaOptions::default(), false)?;
+        let (grammar, thinking) = (usual.source, usual.thinking);
         self.reach.refuse_idle(grammar.is_some())?;
         self.options.tell_idle(false);
         if options.close && grammar.is_none() {
@@ -294,6 +310,7 @@ impl LowExplain {
             reach: self.reach.resolve(),
             speculation: self.speculate.resolve(grammar.is_some())?,
             grammar,
+            thinking,
             out: self.out,
             json,
         })
