@@ -71,7 +71,8 @@ fn messages_of_an_answer_can_be_sent_back() {
         "tool_calls": null, "reasoning_content": "b",
     });
     of_message(message.as_object_mut().unwrap(), 0).unwrap();
-    assert_eq!(message, json!({ "role": "assistant", "content": "a" }));
+    // The template decides what becomes of a thought.
+    assert_eq!(message, json!({ "role": "assistant", "content": "a", "reasoning_content": "b" }));
     let mut message = json!({ "role": "user", "content": "a", "images": ["/etc/hosts"] });
     let problem = of_message(message.as_object_mut().unwrap(), 3).unwrap_err();
     assert_eq!(problem.to_json()["error"]["param"], "messages[3].images");
