@@ -1,6 +1,7 @@
 """Masks through Python against an independent recogniser's, bit for bit, and all ways to ask for them."""
 
 import json
+import pickle
 import random
 import unittest
 
@@ -103,6 +104,35 @@ class OneAnswer(unittest.TestCase):
             constraint.fill(mask)
             self.assertEqual(mask.tobytes(), wanted)
         self.assertEqual((constraint.steps, constraint.tokens, constraint.text), (0, [], b""))
+
+
+class Thoughts(unittest.TestCase):
+    def test_the_grammar_begins_behind_the_thought(self):
+        grammar = Grammar.json_schema({"type": "integer"}).after_thought("required")
+        self.assertEqual(repr(pickle.loads(pickle.dumps(grammar))), repr(grammar))
+        compiled = common.compiler().compile(grammar)
+        text = compiled.constraint()
+        self.assertEqual(text.advance_text("7"), 0)
+        self.assertEqual(text.advance_text("<think>\nabout 7</thi"), 21)
+        self.assertEqual((text.answer, text.is_complete()), (b"", False))
+        self.assertEqual(text.advance_text("nk>\n\n42"), 7)
+        self.assertEqual((text.reasoning, text.answer, text.is_complete()), (b"about 7", b"42", True))
+        open_text = common.compiler().compile(Grammar.regex("[ab]").after_thought("open", close=")")).constraint()
+        self.assertEqual((open_text.advance_text("why)a"), open_text.reasoning), (5, b"why"))
+
+    def test_a_long_thought_is_closed(self):
+        compiled = common.compiler().compile(Grammar.regex("[ab]").after_thought("open"))
+        text, mask = compiled.constraint(reasoning_tokens=2), Mask(compiled.vocabulary)
+        for letter in b"x<":
+            text.advance(letter)
+        text.fill(mask)
+        self.assertEqual(mask.tokens(), [ord("/")])
+        self.assertFalse(text.allows(ord("x")))
+
+    def test_mistakes_name_what_there_is(self):
+        for reasoning, marks in [("much", {}), ("open", {"close": ""}), ("open", {"open": "a" * 2000})]:
+            with self.assertRaises(ValueError):
+                Grammar.regex("a").after_thought(reasoning, **marks)
 
 
 class Drafted(unittest.TestCase):

@@ -139,7 +139,7 @@ pub enum End {
 impl From<Finish> for End {
     fn from(finish: Finish) -> Self {
         match finish {
-            Finish::Length => Self::Length,
+            Finish::Length | Finish::Thought => Self::Length,
             _ => Self::Stop,
         }
     }

@@ -111,6 +111,14 @@ fn thoughts_come_before_calls_and_before_any_text() {
     });
     let answer = server.post("/v1/completions", &asked);
     assert_eq!(answer.status, 200, "{}", answer.body);
+    // A thought that is cut has no answer.
+    let asked = json!({ "reasoning": "open", "max_tokens": 3, "finish": false, "response_format": format() });
+    let cut = server.post("/v1/chat/completions", &body(&asked)).json();
+    assert_eq!(cut["choices"][0]["finish_reason"], "length", "{cut}");
+    assert_eq!(cut["choices"][0]["message"]["content"], "", "{cut}");
+    // A long mark is refused, however it would be searched for.
+    let long = json!({ "thought_marks": ["a", "a".repeat(2_000)], "response_format": format() });
+    assert_eq!(server.post("/v1/chat/completions", &body(&long)).error()["param"], "thought_marks");
     for (param, value) in
         [("reasoning", json!("much")), ("reasoning", json!(1)), ("thought_marks", json!(["a"]))]
     {

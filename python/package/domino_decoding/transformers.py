@@ -255,12 +255,12 @@ def generate(
         **options,
     )
     # A text that has ended needs no more; that of any other goes on.
-    if not constraint.is_ended():
-        constraint.advance_text(constraint.finish_text())
-    value = _value_of(kind, constraint.answer.decode())
+    rest = b"" if constraint.is_ended() else constraint.finish_text()
     if reasoning is None:
-        return value
-    return Answer(value, constraint.reasoning.decode())
+        return _value_of(kind, (constraint.text + rest).decode())
+    if constraint.advance_text(rest) < len(rest):
+        raise DominoError("the thought could not be closed")
+    return Answer(_value_of(kind, constraint.answer.decode()), constraint.reasoning.decode())
 
 
 def _place_behind(prompt, marks):

@@ -77,7 +77,7 @@ fn thought(option: &Value) -> Outcome<Option<(ThoughtMarks, Reasoning)>> {
         Failure::Value(format!("reasoning is `{}`; it is one of {}", text("reasoning"), names.join(", ")))
     })?;
     let marks = ThoughtMarks::new(text("open"), text("close"));
-    let marks = marks.ok_or_else(|| Failure::Value("a mark of thoughts is empty".to_owned()))?;
+    let marks = marks.ok_or_else(|| Failure::Value("a mark of thoughts has 1 to 1,024 bytes".to_owned()))?;
     Ok((reasoning != Reasoning::Off).then_some((marks, reasoning)))
 }
 

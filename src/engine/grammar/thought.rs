@@ -77,6 +77,9 @@ const KNOWN: [ThoughtMarks; 5] = [
     ThoughtMarks::of_family("<think>", "</think>", ""),
 ];
 
+/// Most bytes of a mark, as people may name any: those of models have up to 52.
+const LONGEST_MARK: usize = 1024;
+
 const HARMONY_CLOSE: &str = "<|end|><|start|>assistant<|channel|>final<|message|>";
 
 impl ThoughtMarks {
@@ -84,11 +87,13 @@ impl ThoughtMarks {
         Self { open: Cow::Borrowed(open), close: Cow::Borrowed(close), plain: Cow::Borrowed(plain) }
     }
 
-    /// Makes marks. Special tokens stand in them by their names. `None` if one is empty.
+    /// Makes marks. Special tokens stand in them by their names. `None` if one is empty, or has more than
+    /// 1,024 bytes.
     #[must_use]
     pub fn new(open: &str, close: &str) -> Option<Self> {
         let owned = |mark: &str| Cow::Owned(mark.to_owned());
-        (!open.is_empty() && !close.is_empty()).then(|| Self {
+        let fits = |mark: &str| (1..=LONGEST_MARK).contains(&mark.len());
+        (fits(open) && fits(close)).then(|| Self {
             open: owned(open),
             close: owned(close),
             plain: Cow::Borrowed(""),
@@ -156,6 +161,8 @@ pub struct Thought {
     open: Box<[u8]>,
     close: Box<[u8]>,
     plain: Box<[u8]>,
+    /// Of each beginning of the closing mark the length of the longest shorter one with which it ends.
+    borders: Box<[usize]>,
     /// The special tokens in them.
     specials: Vec<String>,
 }
@@ -176,7 +183,8 @@ impl Thought {
         let specials: Vec<String> = special_tokens.into_iter().filter(in_marks).map(str::to_owned).collect();
         let spelled = |mark: &str| special::spell(mark.as_bytes(), &specials).into_boxed_slice();
         let (open, close, plain) = (spelled(&marks.open), spelled(&marks.close), spelled(&marks.plain));
-        Self { open, close, plain, specials, reasoning, marks: marks.clone() }
+        let borders = borders(&close);
+        Self { open, close, plain, borders, specials, reasoning, marks: marks.clone() }
     }
 
     /// Returns its marks.
@@ -383,7 +391,7 @@ impl ThoughtReader {
                 ThoughtPart::Behind => break,
                 ThoughtPart::Open if self.thought.open[self.matched] != byte => {
                     if !self.thought.plain.is_empty() {
-                        // It begins like the mark.
+                        // The two begin alike.
                         self.reading = ThoughtPart::Plain;
                         continue;
                     }
@@ -402,7 +410,7 @@ impl ThoughtReader {
                     (self.thought.plain.len(), ThoughtPart::Behind)
                 }
                 ThoughtPart::Inside => {
-                    self.matched = matched_after(&self.thought.close, self.matched, byte);
+                    self.matched = self.thought.matched_after(self.matched, byte);
                     (self.thought.close.len(), ThoughtPart::Behind)
                 }
             };
@@ -425,11 +433,30 @@ impl ThoughtReader {
     }
 }
 
-/// The length of the longest beginning of `mark` with which a text ends that ended with the first `matched`
-/// bytes of it before this byte. Marks are short: the slow way.
-fn matched_after(mark: &[u8], matched: usize, byte: u8) -> usize {
-    let text = [&mark[..matched], &[byte]].concat();
-    (0..=text.len().min(mark.len())).rev().find(|&length| text.ends_with(&mark[..length])).unwrap_or(0)
+/// Of each beginning of a mark, from the empty one on, the length of the longest shorter one with which it
+/// ends. Linear.
+fn borders(mark: &[u8]) -> Box<[usize]> {
+    let mut borders = vec![0; mark.len() + 1];
+    let mut length = 0;
+    for at in 1..mark.len() {
+        while length > 0 && mark[length] != mark[at] {
+            length = borders[length];
+        }
+        length += usize::from(mark[length] == mark[at]);
+        borders[at + 1] = length;
+    }
+    borders.into()
+}
+
+impl Thought {
+    /// The length of the longest beginning of the closing mark with which a text ends that ended with the
+    /// first `matched` bytes of it, fewer than all, before this byte. Constant time on average over a text.
+    fn matched_after(&self, mut matched: usize, byte: u8) -> usize {
+        while matched > 0 && self.close[matched] != byte {
+            matched = self.borders[matched];
+        }
+        matched + usize::from(self.close[matched] == byte)
+    }
 }
 
 #[cfg(test)]
@@ -473,6 +500,15 @@ mod tests {
             prop_assert_eq!(left.is_empty(), place != ThoughtPlace::Inside);
             prop_assert!(close.as_bytes().ends_with(left));
         }
+    }
+
+    #[test]
+    fn marks_are_neither_empty_nor_long() {
+        let longest = "a".repeat(LONGEST_MARK);
+        assert!(ThoughtMarks::new(&longest, "b").is_some() && ThoughtMarks::new("b", &longest).is_some());
+        assert!(
+            ThoughtMarks::new(&format!("{longest}a"), "b").is_none() && ThoughtMarks::new("a", "").is_none()
+        );
     }
 
     #[test]

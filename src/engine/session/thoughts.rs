@@ -8,9 +8,9 @@ use crate::vocab::{TokenSet, Vocabulary};
 use crate::{ids::TokenId, json_readers::ThoughtProgress, special};
 
 impl Constraint {
-    /// Sets after how many steps a thought must be closed: from then on only tokens follow that go on with
-    /// what is left of its closing mark. Steps are tokens; those of the opening mark count. Default: any
-    /// number.
+    /// Bounds the length of a thought, in steps. A thought that is as long must be closed: the mask has only
+    /// tokens that spell what is left of its closing mark. Steps are tokens; those of the opening mark count.
+    /// Default: any number.
     #[must_use]
     pub fn reasoning_tokens(mut self, most: Option<usize>) -> Self {
         self.reasoning_tokens = most;

@@ -93,7 +93,7 @@ impl GrammarSource {
         }
     }
 
-    /// The same behind a thought, if there is one.
+    /// Puts a thought before the texts of the grammar, if there is one.
     pub(crate) fn behind(self, thought: Option<WantedThought>) -> Self {
         match thought {
             Some(thought) => Self::Thinking(Box::new(self), Box::new(thought)),

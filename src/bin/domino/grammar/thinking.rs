@@ -50,7 +50,7 @@ impl Thinking {
             _ => None,
         }
         .ok_or_else(|| {
-            BadInput::new("thoughts have an opening and a closing mark")
+            BadInput::new("thoughts have an opening and a closing mark, of 1 to 1,024 bytes")
                 .hint("give both, such as \"<think>\" and \"</think>\"")
         })
     }

@@ -444,7 +444,7 @@ impl Growing {
         }
     }
 
-    /// Notes a completion, whose text is told next.
+    /// Notes the bytes of a completion.
     pub(crate) fn note_bytes(&mut self, bytes: &[u8]) {
         if let Some((watch, _)) = &mut self.thought {
             watch.push_bytes(bytes);

@@ -70,7 +70,7 @@ impl GrammarAsked {
         }
     }
 
-    /// Its text, as far as the request has one.
+    /// Returns its text, as far as the request has one.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Text(_, text) | Self::Schema(text, _) | Self::Format(text, _) => text,
@@ -83,7 +83,7 @@ impl GrammarAsked {
         }
     }
 
-    /// The same behind a thought, if there is one.
+    /// Puts a thought before the texts of the grammar, if there is one.
     pub(crate) fn behind(self, thought: Option<Thought>) -> Self {
         match thought {
             Some(thought) => Self::Behind(Box::new(thought), Box::new(self)),

@@ -272,7 +272,8 @@ impl<'a> Hearing<'a> {
                 Ok(Some(EngineEvent::End(finish, stats))) => {
                     self.stats = stats;
                     let rest = self.shown.finish();
-                    let cut = self.prompt.most == 0 || finish == Finish::Length && !self.is_whole();
+                    let by_length = matches!(finish, Finish::Length | Finish::Thought);
+                    let cut = self.prompt.most == 0 || by_length && !self.is_whole();
                     return self.end(rest, if cut { "length" } else { "stop" }, out);
                 }
                 Ok(Some(EngineEvent::Failed(problem))) | Err(problem) => return Over::Failed(problem),

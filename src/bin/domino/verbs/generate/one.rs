@@ -200,8 +200,8 @@ impl Screen {
         Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden, thought }
     }
 
-    /// Shows the new part of a text whose answer begins at `answer_at`, or that is still a thought. A thought
-    /// is no part of what is written: people see it on standard error.
+    /// Shows the new part of a text whose answer begins at `answer_at`; `None` is still a thought. The answer
+    /// goes to standard output, the thought to standard error if that is a terminal.
     fn show_answer(&mut self, text: &[u8], answer_at: Option<usize>) -> io::Result<()> {
         if let (Some(shown), at) = (&mut self.thought, answer_at.unwrap_or(text.len()).min(text.len()))
             && *shown < at

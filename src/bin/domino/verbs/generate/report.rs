@@ -197,7 +197,9 @@ impl EndedRun<'_> {
             RunEnd::Finished(Finish::StopString) => {
                 paint.red("cut: a stop string came before the text was in the language")
             }
-            RunEnd::Finished(Finish::Thought) => paint.red("cut inside of the thought"),
+            RunEnd::Finished(Finish::Thought) => {
+                paint.red("cut inside of the thought: --reasoning-tokens bounds it, --finish closes it")
+            }
             RunEnd::Finished(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
             RunEnd::Interrupted => paint.red("interrupted"),
             RunEnd::Failed(..) => paint.red("failed"),
