@@ -113,7 +113,7 @@ class Thoughts(unittest.TestCase):
         compiled = common.compiler().compile(grammar)
         text = compiled.constraint()
         self.assertEqual(text.advance_text("7"), 0)
-        self.assertEqual(text.advance_text("<think>\nabout 7</thi"), 21)
+        self.assertEqual(text.advance_text("<think>\nabout 7</thi"), 20)
         self.assertEqual((text.answer, text.is_complete()), (b"", False))
         self.assertEqual(text.advance_text("nk>\n\n42"), 7)
         self.assertEqual((text.reasoning, text.answer, text.is_complete()), (b"about 7", b"42", True))
