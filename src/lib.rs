@@ -80,14 +80,15 @@
 //!   its lookahead the lowered grammar.
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
+//! * [`shipped`]: grammars that come with the library.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `experiment` (feature `experiments`): grids of runs, their records, and what they add up to.
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
 //!
 //! # Features
 //!
-//! `cli` and `candle` are on by default, and turn on what they need of `chat`, `hub`, `tokenizers` (prompts
-//! to tokens), `simd` and `threads`. Without any the library has some 40 crates, the same masks and the same
+//! `candle`, `chat`, `hub` and `tokenizers` (prompts to tokens) are on by default, and turn on `simd` and
+//! `threads`. Without any the library has some 40 crates, the same masks and the same
 //! draws, all made by the calling thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all
 //! features.
 //!
@@ -129,6 +130,8 @@ pub mod proposer;
 pub mod model;
 
 pub mod decode;
+
+pub mod shipped;
 
 #[cfg(feature = "experiments")]
 pub mod experiment;

@@ -11,7 +11,7 @@ fn replay(target: &str, check: fn(&[u8])) {
     let mut wrong = Vec::new();
     let mut replayed = 0;
     for folder in ["corpus", "regressions"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder).join(target);
+        let folder = Path::new(env!("DOMINO_ROOT")).join("fuzz").join(folder).join(target);
         // A target without a finding has no regressions.
         let Ok(files) = fs::read_dir(&folder) else { continue };
         for file in files.map(|file| file.expect("an entry").path()) {

@@ -5,7 +5,6 @@ mod card;
 // Chat templates: golden prompts, hostile templates, and the program with them.
 mod chat;
 // The program, from its command line.
-#[cfg(feature = "cli")]
 mod cli;
 // Sampling and the decode loop; token healing; texts of the shipped model.
 mod decode;
@@ -25,10 +24,8 @@ mod mistralrs;
 // The model runners against reference logits, their files, and the hub.
 mod model;
 // Pages: their commands, links and examples.
-#[cfg(feature = "cli")]
 mod pages;
 // Properties of random grammars against the oracle.
-#[cfg(feature = "oracle")]
 mod promises;
 // JSON Schema against suites and slow judges.
 mod schema;

@@ -116,6 +116,9 @@ pub enum ModelErrorKind {
     Card(CardFault),
     /// The tensor library failed; see the source.
     Backend,
+    /// Another engine failed: the reason in words. For engines that implement [`Model`](super::Model) outside
+    /// of this library.
+    Engine(String),
 }
 
 /// A model folder that cannot be used, or a pass that could not be made.
@@ -220,6 +223,7 @@ impl std::fmt::Display for ModelErrorKind {
             Self::Device { device, reason } => write!(f, "{device} cannot be used: {reason}"),
             Self::Card(fault) => write!(f, "the card failed: {fault}"),
             Self::Backend => write!(f, "the tensor library failed"),
+            Self::Engine(reason) => f.write_str(reason),
         }
     }
 }

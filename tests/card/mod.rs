@@ -2,5 +2,5 @@
 
 #[cfg(feature = "card-host")]
 mod kernels;
-#[cfg(all(feature = "cli", unix))]
+#[cfg(unix)]
 mod record;

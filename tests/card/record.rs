@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/cuda/run");
+const SCRIPT: &str = concat!(env!("DOMINO_ROOT"), "/experiments/cuda/run");
 
 /// A folder with the real program, and scripts in place of the experiments' programs.
 fn folder(smoke: &str, speculation: &str) -> TempDir {

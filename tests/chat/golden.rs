@@ -9,7 +9,7 @@ use serde_json::Value;
 const FEW: usize = 150;
 
 fn fixtures() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/chat"))
+    Path::new(concat!(env!("DOMINO_ROOT"), "/tests/fixtures/chat"))
 }
 
 fn golden() -> Value {

@@ -3,7 +3,5 @@
 mod golden;
 mod hostile;
 mod model;
-#[cfg(feature = "cli")]
 mod program;
-#[cfg(feature = "cli")]
 mod shell;

@@ -16,12 +16,12 @@ use super::golden::template;
 
 /// The folder of the shipped model.
 pub(super) fn shipped() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small")
+    Path::new(env!("DOMINO_ROOT")).join("models/domino-small")
 }
 
 /// A file among the real models, or `None` after saying that it is missing.
 fn real(name: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/real/models").join(name);
+    let file = Path::new(env!("DOMINO_ROOT")).join("experiments/real/models").join(name);
     if file.exists() {
         return Some(file);
     }

@@ -47,7 +47,7 @@ fn domino_model_prints_the_facts_of_a_model() {
 #[test]
 fn domino_model_lists_all_formats_of_a_gguf_file() {
     for name in ["llama_q8_0", "qwen2_q4_k_m", "qwen3_q5_k_m"] {
-        let file = format!("{}/tests/fixtures/gguf/{name}.gguf", env!("CARGO_MANIFEST_DIR"));
+        let file = format!("{}/tests/fixtures/gguf/{name}.gguf", env!("DOMINO_ROOT"));
         let run = domino(&["model", &file, "--json"], b"");
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let told = last_line(&run);

@@ -14,7 +14,7 @@ use crate::support::{
     random_model::write_model,
 };
 
-const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
+const BYTE_LEVEL: &str = concat!(env!("DOMINO_ROOT"), "/tests/fixtures/byte_level.json");
 /// A grammar so ambiguous that a budget runs out on any text.
 const COSTLY: &str = "root ::= x x x | x x | \"a\"\nx ::= root | \"(\" root \")\"\n";
 /// A time budget that runs out soon.

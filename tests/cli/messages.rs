@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::program::{domino, last_line};
 
-const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
+const BYTE_LEVEL: &str = concat!(env!("DOMINO_ROOT"), "/tests/fixtures/byte_level.json");
 
 /// Output lines of `check` for a text on standard input.
 fn check(regex: &str, text: &[u8]) -> Vec<String> {

@@ -71,7 +71,7 @@ fn is_answered(case: &Case, run: &Run) -> bool {
 
 /// Answers the cases of a file of the folder `cases`, and returns their number.
 fn answer(cases: &str) -> usize {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(cases);
+    let cases = Path::new(env!("DOMINO_ROOT")).join("tests/fixtures/cases").join(cases);
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("documents")).unwrap();
     let mut wrong = Vec::new();

@@ -13,7 +13,7 @@ use crate::support::{
     shared_data::shared,
 };
 
-const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
+const BYTE_LEVEL: &str = concat!(env!("DOMINO_ROOT"), "/tests/fixtures/byte_level.json");
 
 fn batch(rows: &str) -> Vec<Value> {
     let run = domino(&["check", "--batch", "-"], rows.as_bytes());
@@ -68,7 +68,7 @@ fn grammars_are_listed_and_printed() {
     assert_eq!(last_line(&domino(&["grammars", "--json"], b""))["grammars"][0]["name"], "json");
     assert!(domino(&["grammars", "json"], b"").stdout.contains("root   ::="));
     // Every file is listed and can be used.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
+    let folder = Path::new(env!("DOMINO_ROOT")).join("grammars");
     let mut names: Vec<String> = Vec::new();
     for inside in ["", "paper/"] {
         let files = std::fs::read_dir(folder.join(inside)).unwrap();
@@ -192,8 +192,7 @@ fn batch_answers_every_line() {
 #[test]
 fn batch_decides_the_json_test_suite() {
     let Some(file) = shared("data/json/jsontestsuite.jsonl") else { return };
-    let grammar =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/grammars/rfc8259.gbnf")).unwrap();
+    let grammar = std::fs::read_to_string(concat!(env!("DOMINO_ROOT"), "/grammars/rfc8259.gbnf")).unwrap();
     let mut rows = String::new();
     let mut expected = Vec::new();
     for line in std::fs::read_to_string(file).unwrap().lines() {

@@ -478,7 +478,7 @@ fn unshared_proposers_are_asked_by_the_threads_of_passes() {
         }
         drain(&mut batch, &mut BTreeMap::new());
         // A pool of one thread gives no task to others, so the stepping thread asks.
-        let pooled = cfg!(feature = "threads") && !shared && rayon::current_num_threads() > 1;
+        let pooled = !shared && rayon::current_num_threads() > 1;
         let askers = askers.0.lock().unwrap();
         assert!(!askers.is_empty() && askers.iter().all(|asker| *asker == pooled), "{shared}: {askers:?}");
     }

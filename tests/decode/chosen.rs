@@ -205,7 +205,7 @@ fn rows_that_cannot_draw_are_asked_one_by_one() {
 /// row of which there is no list, since too many tokens are near, is brought back.
 #[test]
 fn priors_learn_the_same_from_lists() {
-    let text = std::fs::read_to_string(format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR")));
+    let text = std::fs::read_to_string(format!("{}/grammars/json.gbnf", env!("DOMINO_ROOT")));
     let grammar = compiled(&text.unwrap());
     for learning in [Learning::Online, Learning::PerText, Learning::Fixed] {
         let learnt = [None, Some(0), Some(20), Some(usize::MAX)].map(|listed| {

@@ -31,7 +31,7 @@ struct Text {
 }
 
 fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("DOMINO_ROOT"))
 }
 
 fn grammar_text(task: &str) -> String {

@@ -45,8 +45,7 @@ pub(crate) fn compiled(grammar: &str) -> CompiledGrammar {
 }
 
 pub(crate) fn shipped(name: &str) -> Constraint {
-    let read =
-        |folder| std::fs::read_to_string(format!("{}/{folder}/{name}.gbnf", env!("CARGO_MANIFEST_DIR")));
+    let read = |folder| std::fs::read_to_string(format!("{}/{folder}/{name}.gbnf", env!("DOMINO_ROOT")));
     compile(&read("grammars/paper").or_else(|_| read("grammars")).unwrap())
 }
 
@@ -143,7 +142,7 @@ fn outputs_are_of_the_language_and_masking_early_or_late_is_the_same() {
 
 #[test]
 fn masking_late_is_the_same_with_a_bounded_lookahead() {
-    let path = format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/grammars/json.gbnf", env!("DOMINO_ROOT"));
     let grammar = Grammar::parse(Syntax::Gbnf, &std::fs::read_to_string(path).unwrap(), &Limits::default());
     for k in 0..3 {
         let compiler = Compiler::new(vocabulary()).lookahead(Lookahead::Terminals(k));

@@ -34,7 +34,7 @@ const SCHEMA: &str = r#"{"type": "object",
 
 #[test]
 fn values_come_behind_thoughts_of_all_forms() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
+    let folder = Path::new(env!("DOMINO_ROOT")).join("models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
     let tokenizer = Tokenizer::from_tokenizer_file(&folder).unwrap();
     let mut model = Some(CandleModel::load(&folder, &LoadOptions::default()).unwrap());

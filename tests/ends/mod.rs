@@ -1,7 +1,5 @@
 //! Tests of the ends of texts: a complete text ends where nothing but white space can follow it.
 
 mod decoders;
-#[cfg(feature = "cli")]
 mod program;
-#[cfg(feature = "oracle")]
 mod space;

@@ -21,7 +21,7 @@ pub(crate) struct Examples {
 
 /// The shipped grammars: name, text, examples.
 pub(crate) fn shipped() -> Vec<(String, String, Examples)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
+    let folder = Path::new(env!("DOMINO_ROOT")).join("grammars");
     let mut names: BTreeSet<String> = BTreeSet::new();
     for inside in ["", "paper/"] {
         let files = fs::read_dir(folder.join(inside)).expect("a folder of grammars");
@@ -42,7 +42,7 @@ pub(crate) fn shipped() -> Vec<(String, String, Examples)> {
 
 /// The grammar called `name` in `grammars/`.
 pub(crate) fn grammar(name: &str) -> Grammar {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars").join(format!("{name}.gbnf"));
+    let path = Path::new(env!("DOMINO_ROOT")).join("grammars").join(format!("{name}.gbnf"));
     parse(name, &fs::read_to_string(path).expect("a grammar"))
 }
 
@@ -98,7 +98,6 @@ fn the_engine_decides_every_example_as_labelled() {
 
 /// Bytes that may follow, and whether the text may end, by the engine and by the oracle at every byte of
 /// every example.
-#[cfg(feature = "oracle")]
 #[test]
 fn the_engine_agrees_with_the_oracle_at_every_byte() {
     use domino::{
@@ -134,7 +133,6 @@ fn the_engine_agrees_with_the_oracle_at_every_byte() {
     }
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_every_example_as_labelled() {
     check_examples::<domino::oracle::Oracle>();
@@ -184,7 +182,6 @@ fn the_engine_matches_whole_texts() {
     check_expressions::<Engine>();
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_matches_whole_texts() {
     check_expressions::<domino::oracle::Oracle>();

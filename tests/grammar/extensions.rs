@@ -52,7 +52,6 @@ fn the_engine_decides_the_corpus() {
     check::<Engine>();
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_the_corpus() {
     check::<domino::oracle::Oracle>();

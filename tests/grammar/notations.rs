@@ -58,7 +58,6 @@ fn the_engine_decides_lark_as_published() {
     check::<Engine>(Syntax::Lark, LARK, 150);
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_lark_as_published() {
     check::<domino::oracle::Oracle>(Syntax::Lark, LARK, 150);
@@ -71,7 +70,6 @@ fn the_engine_decides_ebnf_as_published() {
     check::<Engine>(Syntax::Ebnf, EBNF, 35);
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_ebnf_as_published() {
     check::<domino::oracle::Oracle>(Syntax::Ebnf, EBNF, 35);
@@ -84,7 +82,6 @@ fn the_engine_decides_structural_tags_as_xgrammar() {
     check::<Engine>(Syntax::StructuralTag, STRUCTURAL, 45);
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_structural_tags_as_xgrammar() {
     check::<domino::oracle::Oracle>(Syntax::StructuralTag, STRUCTURAL, 45);
@@ -98,7 +95,6 @@ fn the_engine_decides_built_tags_as_xgrammar() {
     check::<Engine>(Syntax::StructuralTag, BUILT, 49);
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_built_tags_as_xgrammar() {
     check::<domino::oracle::Oracle>(Syntax::StructuralTag, BUILT, 49);

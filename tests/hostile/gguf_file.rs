@@ -1,6 +1,5 @@
 //! Damaged, incomplete or misleading GGUF files: each ends in an error that names the key or tensor and its
 //! fault.
-#![cfg(feature = "candle")]
 
 use std::{fs, path::Path};
 

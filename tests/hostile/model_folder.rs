@@ -1,6 +1,5 @@
 //! Damaged, incomplete or misleading model folders: each ends in an error that names the file or tensor and
 //! its fault.
-#![cfg(feature = "candle")]
 
 use std::{fs, num::NonZeroUsize, path::Path};
 
@@ -241,7 +240,6 @@ fn weights_larger_than_what_is_free_are_refused_unread_by_every_runner() {
     let halves = Placement::CPU.with_precision(Precision::F16);
     refused(&TensorModel::load(folder.path(), &options, halves).unwrap_err(), estimate.weights / 2);
 
-    #[cfg(feature = "cli")]
     {
         let folder = folder.path().to_str().unwrap();
         let run = crate::support::program::domino(

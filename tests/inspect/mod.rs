@@ -1,8 +1,6 @@
 //! Views of every stage are true of the grammar, whatever the numbering.
 
-#[cfg(feature = "cli")]
 mod dot;
-#[cfg(feature = "cli")]
 mod program;
 mod sets;
 mod stages;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::dot;
 use crate::support::program::{Run, domino, last_line};
 
-const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
+const BYTE_LEVEL: &str = concat!(env!("DOMINO_ROOT"), "/tests/fixtures/byte_level.json");
 
 /// A grammar of all characters that need quoting somewhere.
 const NASTY: &str = concat!(

@@ -176,7 +176,7 @@ const NOTES: [(&str, &[&str]); 4] = [
 
 #[test]
 fn grammars_in_use_get_no_false_warnings() {
-    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
+    let own = std::path::Path::new(env!("DOMINO_ROOT")).join("grammars");
     let mut folders = vec![("grammars/paper", own.join("paper")), ("grammars", own)];
     folders.extend(shared("peers/grammars").map(|folder| ("peers/grammars", folder)));
     let mut seen = 0;

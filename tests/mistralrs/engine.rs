@@ -26,7 +26,7 @@ pub(super) const PROMPTS: [&str; 4] = [
 pub(super) type SharedPipeline = Arc<tokio::sync::Mutex<dyn Pipeline + Send + Sync>>;
 
 fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("DOMINO_ROOT"))
 }
 
 pub(super) fn model() -> PathBuf {

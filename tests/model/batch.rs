@@ -1,5 +1,4 @@
 //! Passes over several sequences give each the logits it gets alone, bit for bit.
-#![cfg(feature = "candle")]
 
 use std::{num::NonZeroUsize, path::PathBuf};
 

@@ -1,5 +1,4 @@
 //! GGUF files against what `transformers`, sentencepiece and tokenizers compute, and against themselves.
-#![cfg(feature = "candle")]
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +41,7 @@ struct Text {
 }
 
 pub(crate) fn gguf_fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gguf").join(format!("{name}.gguf"))
+    Path::new(env!("DOMINO_ROOT")).join("tests/fixtures/gguf").join(format!("{name}.gguf"))
 }
 
 fn expected(name: &str) -> Expected {

@@ -5,7 +5,6 @@ mod batch;
 // GGUF files against reference programs.
 pub(crate) mod gguf;
 // Models from a hub.
-#[cfg(feature = "hub")]
 mod hub;
 // The model runner against reference logits.
 pub(crate) mod runner;

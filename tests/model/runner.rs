@@ -1,5 +1,4 @@
 //! The model runner against logits that `transformers` computed, and against itself.
-#![cfg(feature = "candle")]
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +38,7 @@ struct Expected {
 }
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/model").join(name)
+    Path::new(env!("DOMINO_ROOT")).join("tests/fixtures/model").join(name)
 }
 
 fn load(name: &str) -> CandleModel {

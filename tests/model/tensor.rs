@@ -1,5 +1,4 @@
 //! The tensor runner on the CPU against our own kernels. A card runs the same code on another device.
-#![cfg(feature = "candle")]
 
 use std::path::PathBuf;
 

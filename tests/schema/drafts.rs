@@ -41,7 +41,7 @@ pub(super) struct Row {
 }
 
 pub(super) fn table() -> Table {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema/drafts.json");
+    let path = Path::new(env!("DOMINO_ROOT")).join("tests/fixtures/schema/drafts.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 

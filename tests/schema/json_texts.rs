@@ -17,7 +17,7 @@ struct Suite {
 
 /// The suite, with its two largest texts, which are one piece over and over.
 fn texts() -> Vec<(String, Vec<u8>)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema/json_test_suite.json");
+    let path = Path::new(env!("DOMINO_ROOT")).join("tests/fixtures/schema/json_test_suite.json");
     let suite: Suite = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let bytes = |text: String| text.chars().map(|byte| u8::try_from(byte).unwrap()).collect();
     let mut texts: Vec<_> = suite.texts.into_iter().map(|(name, text)| (name, bytes(text))).collect();

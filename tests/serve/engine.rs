@@ -252,7 +252,7 @@ fn texts_are_closed_within_their_limit() {
 /// Weights quantised while loading, and GGUF files.
 #[test]
 fn quantised_models_write_texts_of_the_grammar() {
-    let gguf = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/gguf/llama_q8_0.gguf");
+    let gguf = concat!(env!("DOMINO_ROOT"), "/tests/fixtures/gguf/llama_q8_0.gguf");
     let body = json!({ "grammar": { "type": "regex", "value": "[a-z]{3,9}" }, "max_tokens": 16 });
     let text = |model: &str, flags: &[&str]| {
         let text = Server::of(model, flags).texts(&body).remove(0);

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use crate::support::program::{Run, domino, program};
 
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+const MODEL: &str = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
 const JSON: &str = "Content-Type: application/json\r\n";
 const PERSON: &str = "A JSON file describing a person: ";
 

@@ -15,7 +15,7 @@ fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
 /// what is measured.
 #[test]
 fn no_definition_warms_up_on_measured_prompts() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("DOMINO_ROOT"));
     let grammar = |name: &str| {
         let path = root.join("grammars").join(name).with_extension("gbnf");
         path.exists().then_some("root ::= \"a\"")
@@ -41,7 +41,7 @@ fn no_definition_warms_up_on_measured_prompts() {
 /// Records that were made before warm-ups had prompts of their own say so beside their tables.
 #[test]
 fn records_of_old_warm_ups_say_so_beside_their_tables() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/records");
+    let root = Path::new(env!("DOMINO_ROOT")).join("experiments/records");
     let learns = ["paper", "ours", "draft_model-joint", "mistralrs-drafts"];
     let mut corrected = 0;
     for entry in std::fs::read_dir(root).unwrap() {
@@ -69,7 +69,6 @@ fn records_of_old_warm_ups_say_so_beside_their_tables() {
 
 /// Resumed runs have one beginning, their tables are named at the end, and their tables have neither absolute
 /// paths nor dashes for missing data.
-#[cfg(feature = "cli")]
 #[test]
 fn records_of_a_resumed_run_read_as_one_run() {
     use crate::support::{program::domino_in, random_model::write_model};

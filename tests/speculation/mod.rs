@@ -1,14 +1,11 @@
 //! Proposers, priors and drafts; the shipped model writes the same text with them.
 
-#[cfg(feature = "experiments")]
 mod definitions;
 mod draft_model;
 mod drafts;
 mod flat;
 mod priors;
-#[cfg(all(feature = "cli", feature = "experiments"))]
 mod several;
-#[cfg(feature = "candle")]
 mod shipped;
 
 use domino::{

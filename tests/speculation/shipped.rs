@@ -27,7 +27,7 @@ const PROMPTS: [&str; 4] = [
 const TOKENS: usize = 20;
 
 fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("DOMINO_ROOT"))
 }
 
 /// A sampling for each number.

@@ -40,7 +40,6 @@ impl Decider for Engine {
     }
 }
 
-#[cfg(feature = "oracle")]
 impl Decider for domino::oracle::Oracle {
     fn of(grammar: &Grammar) -> Self {
         Self::new(grammar).expect("the oracle takes the grammar")

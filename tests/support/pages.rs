@@ -6,7 +6,7 @@ use std::{
 };
 
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("DOMINO_ROOT"))
 }
 
 pub(crate) fn read(path: impl AsRef<Path>) -> String {

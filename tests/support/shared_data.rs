@@ -18,7 +18,7 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let named = std::env::var_os("DOMINO_SHARED").map(PathBuf::from);
     let (must, root) = match named {
         Some(root) => (true, root),
-        None => (false, Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared")),
+        None => (false, Path::new(env!("DOMINO_ROOT")).join("../shared")),
     };
     let file = root.join(path);
     if file.exists() {
@@ -182,7 +182,6 @@ mod by_the_engine {
     }
 }
 
-#[cfg(feature = "oracle")]
 mod by_the_oracle {
     use domino::{Grammar, Limits, Syntax, oracle::Oracle};
 

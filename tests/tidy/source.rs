@@ -46,7 +46,7 @@ impl Source {
 
 /// The root of the repository.
 pub(super) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("DOMINO_ROOT"))
 }
 
 /// All Rust files, in order, read once.

@@ -48,7 +48,7 @@ fn a_loaded_vocabulary_equals_the_one_built() {
     let shared = names
         .iter()
         .filter_map(|name| crate::support::shared_data::shared(&format!("data/tokenizers/{name}")));
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
+    let shipped = Path::new(env!("DOMINO_ROOT")).join("models/domino-small");
     for path in shared.chain([shipped]) {
         let folder = tempfile::tempdir().unwrap();
         let cache = CacheFolder::new(folder.path());

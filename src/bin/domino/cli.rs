@@ -25,7 +25,7 @@ use crate::verbs::mask::{LowMask, Mask};
 use crate::verbs::model::{LowModel, ModelFacts};
 use crate::verbs::retokenize::{LowRetokenize, Retokenize};
 use crate::verbs::trace::args::{LowTrace, Trace};
-use crate::{help, serve, terminal, terminal::log::LogFormat};
+use crate::{engine, help, serve, terminal, terminal::log::LogFormat};
 
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
 #[derive(Debug, Parser)]
@@ -106,14 +106,17 @@ impl LowArgs {
         let merged = serve::settings::merge(&command, line.clone())?;
         let mut read = |line: &[OsString]| {
             let matches = command.try_get_matches_from_mut(line);
-            let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
+            let args = matches.and_then(|matches| Ok((Self::from_arg_matches(&matches)?, matches)));
             args.map_err(|error| terminal::explain_numbers(error, &mut command))
         };
-        read(&merged).or_else(|error| match merged == line || read(&line).is_err() {
-            true => error.exit(),
-            // Without the file the line is right.
-            false => Err(serve::settings::of_file(&error)),
-        })
+        let (args, matches) =
+            read(&merged).or_else(|error| match merged == line || read(&line).is_err() {
+                true => error.exit(),
+                // Without the file the line is right.
+                false => Err(serve::settings::of_file(&error)),
+            })?;
+        engine::take_flags(&matches)?;
+        Ok(args)
     }
 
     /// Returns the format of the log of requests.
@@ -126,7 +129,7 @@ impl LowArgs {
 
     /// Lists all commands and flags, as help shows them.
     pub(crate) fn arranged() -> clap::Command {
-        help::arranged(terminal::numbers_may_be_negative(Self::command()))
+        help::arranged(terminal::numbers_may_be_negative(engine::with_flags(Self::command())))
     }
 
     /// True if standard error gets nothing but errors.

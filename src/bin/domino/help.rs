@@ -28,10 +28,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ),
     ("Chat", &["chat", "system"]),
     ("Tools", &["tools", "tool_spelling", "chat_template", "tool_choice", "one_tool_call", "reasoning"]),
-    (
-        "Model",
-        &["model", "tokenizer", "device", "precision", "threads", "quantize", "kv", "engine", "isq", "dtype"],
-    ),
+    ("Model", &["model", "tokenizer", "device", "precision", "threads", "quantize", "kv", "engine"]),
     (
         "Sampling",
         &[

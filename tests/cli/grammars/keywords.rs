@@ -26,7 +26,7 @@ fn is_warned_once(run: &Run, what: &str) {
 /// Every command that reads a schema warns of an unknown keyword once.
 #[test]
 fn an_unknown_keyword_is_warned_of_once_by_every_command() {
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let model = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
     let folder = folder(&[("a.json", TYPO), ("text.json", "[1]")]);
     for arguments in [
         &["check", "-g", "a.json", "text.json", "text.json"][..],

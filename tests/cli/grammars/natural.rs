@@ -2,7 +2,7 @@
 
 use crate::support::program::{domino, domino_in, last_line};
 
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+const MODEL: &str = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
 /// Nested elements with text and white space, which can be told apart in many ways.
 const MARKUP: &str = r#"root ::= "<a>" (root | text | ws)* "</a>"
 text ::= [^<]+

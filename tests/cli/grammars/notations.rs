@@ -74,7 +74,7 @@ fn rows_that_are_checked_end_in_documented_codes() {
 /// Every command that takes a grammar takes these notations.
 #[test]
 fn all_commands_take_lark_and_ebnf() {
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let model = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for (grammar, ending, more) in [
@@ -102,7 +102,7 @@ fn all_commands_take_lark_and_ebnf() {
         good(&["inspect", "rules"], "");
         good(&["compile", "--tokenizer", model, "--out", &path("trees")], "");
         // The model is slow, so it runs once for each notation.
-        if cfg!(feature = "candle") && more.is_empty() {
+        if more.is_empty() {
             let asked = ["-m", model, "-p", "x", "-n", "12", "--finish", "--json"];
             let text =
                 crate::support::program::last_line(&good(&[&["generate"][..], &asked].concat(), ""))["text"]

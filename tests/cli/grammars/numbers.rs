@@ -89,7 +89,7 @@ fn tags_and_tools_take_members_in_any_order() {
         assert_eq!(takes(&listed, "--tools", &[&HERMES, order].concat(), &call(turned)), taken, "{order:?}");
     }
     // Commands that write keep the order of the schema by default.
-    let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");
+    let tokenizer = concat!(env!("DOMINO_ROOT"), "/models/domino-small/tokenizer.json");
     if std::path::Path::new(tokenizer).exists() {
         for (order, count) in [(&[][..], 0), (&["--order", "any"], 1)] {
             let path = part.path().to_str().unwrap();

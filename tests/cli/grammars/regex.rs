@@ -9,7 +9,7 @@ use crate::support::{
 
 /// An expression that Python and PCRE read otherwise; the texts are `aa`, `aaa`, and so on.
 const WARNED: &str = "a*+aa";
-const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
+const BYTE_LEVEL: &str = concat!(env!("DOMINO_ROOT"), "/tests/fixtures/byte_level.json");
 
 fn is_told(run: &Run) {
     assert!(

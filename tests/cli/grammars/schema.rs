@@ -76,7 +76,7 @@ const PET: &str = r##"{
 /// Every command that takes a grammar takes a schema, by the ending of its file or by `--syntax`.
 #[test]
 fn all_commands_take_schemas() {
-    let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");
+    let tokenizer = concat!(env!("DOMINO_ROOT"), "/models/domino-small/tokenizer.json");
     let folder = tempfile::tempdir().unwrap();
     let trees = folder.path().join("pet.trees");
     let rows = folder.path().join("rows.json");
@@ -123,10 +123,9 @@ fn all_commands_take_schemas() {
 }
 
 /// `generate` and `learn` need a model.
-#[cfg(feature = "candle")]
 #[test]
 fn models_write_and_learn_instances() {
-    let model = ["-m", concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small")];
+    let model = ["-m", concat!(env!("DOMINO_ROOT"), "/models/domino-small")];
     let file = file_of(PET, ".schema.json");
     let grammar = ["--grammar", file.path().to_str().unwrap(), "--whitespace", "compact"];
     let asked = ["-p", "A pet: ", "-n", "60", "--seed", "1", "--json"];
@@ -142,10 +141,9 @@ fn models_write_and_learn_instances() {
 }
 
 /// `generate` says once which objects take any keys, and what forbids that; `check` does not.
-#[cfg(feature = "candle")]
 #[test]
 fn open_objects_are_named() {
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let model = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
     let said = |schema: &str, flags: &[&str]| {
         let file = file_of(schema, ".json");
         let grammar = ["--grammar", file.path().to_str().unwrap()];
@@ -225,7 +223,6 @@ fn inspect_shows_shapes_and_what_large_automata_come_from() {
 }
 
 /// The template of a schema without a prior is guessed by default, which changes no token.
-#[cfg(feature = "candle")]
 #[test]
 fn templates_are_drafted_by_default() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +231,7 @@ fn templates_are_drafted_by_default() {
         "properties": {"kind of person": {"const": "a person of the town"}, "age": {"type": "integer"}}}"#;
     std::fs::write(&path, schema).unwrap();
     let generate = |more: &[&str]| {
-        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+        let model = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
         let flags = ["generate", "--json", "-m", model, "-p", "A person: ", "-n", "40", "--seed", "3"];
         let grammar = ["-g", path.to_str().unwrap(), "--escapes", "minimal", "--whitespace", "compact"];
         last_line(&domino(&[&flags, &grammar[..], more].concat(), b""))

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::program::{Run, last_line, program, run};
 
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+const MODEL: &str = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
 
 /// The program with a cache in its default place.
 fn with_cache() -> Command {

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::program::{domino, last_line};
 
-const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+const TOKENIZER: &str = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
 
 #[test]
 fn a_file_of_trees_is_made_kept_and_made_again() {

@@ -407,7 +407,7 @@ fn bad_definitions_are_refused_with_their_place() {
 fn definitions_of_the_repository_can_be_read() {
     use domino::experiment::Definition;
 
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("DOMINO_ROOT"));
     let grammar = |name: &str| {
         let path = root.join("grammars").join(name).with_extension("gbnf");
         path.exists().then_some("root ::= \"a\"")

@@ -215,7 +215,7 @@ fn a_text_is_cut_both_ways() {
 fn a_tokenizer_that_puts_a_space_before_texts_is_understood() {
     let text = "{\"name\": \"John Doe\", \"age\": 30}";
     let run = crate::support::program::domino_in(
-        Path::new(env!("CARGO_MANIFEST_DIR")),
+        Path::new(env!("DOMINO_ROOT")),
         &["retokenize", "--model", "models/domino-small", "-p", "A person: ", "--text", text, "--json"],
         b"",
     );

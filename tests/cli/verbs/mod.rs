@@ -19,5 +19,4 @@ mod generate;
 // domino learn and domino generate --speculate.
 mod speculate;
 // domino trace.
-#[cfg(feature = "oracle")]
 mod trace;

@@ -98,7 +98,7 @@ fn the_papers_proposer_writes_the_same_text() {
 fn batches_draft_by_the_papers_proposer() {
     let row = br#"{"prompt": "A JSON file describing a person: ", "seed": 2}"#;
     let batch = |how: &[&str]| {
-        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+        let model = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
         let flags = ["generate", "-m", model, "-g", "json", "-n", "40", "--json", "--batch", "-"];
         let run = crate::support::program::domino(&[&flags[..], how].concat(), row);
         assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -13,7 +13,7 @@ use crate::{
     support::program::{Run, domino_in, last_line, program},
 };
 
-const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+const MODEL: &str = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
 const GRAMMAR: &str = r#"root ::= "{" pair (", " pair)* "}"   pair ::= [a-z]+ ": " [0-9]+"#;
 const TEXTS: [&str; 3] = ["{a: 1}", "{age: 34, height: 180}", "{the: 0, thing: 123456}"];
 const TIMES: [&str; 3] = ["mask_ns", "mask_first_ns", "pop"];

@@ -50,7 +50,7 @@ fn walk(compiler: &Compiler, number: u64) -> usize {
 }
 
 fn compiler(limits: Limits) -> Compiler {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let folder = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(folder).unwrap();
     Compiler::new(vocabulary).limits(limits).patience(Patience::whole())
 }

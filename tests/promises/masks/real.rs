@@ -155,7 +155,7 @@ fn engine_makes_the_expected_masks_of_the_printed_grammars() {
 #[test]
 fn masks_of_shipped_grammars_are_exact() {
     // The shipped model's vocabulary is the one of Mistral v1, so nothing needs to be there for this.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
+    let folder = Path::new(env!("DOMINO_ROOT")).join("models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(folder).unwrap();
     let (tokens, compiler) = (SortedTokens::new(&vocabulary), Compiler::new(vocabulary.clone()));
     for (name, text, examples) in shipped() {

@@ -158,8 +158,7 @@ fn complete(grammar: &str, text: &str) -> String {
 
 #[test]
 fn completions_close_what_the_text_has_opened() {
-    let json =
-        std::fs::read_to_string(format!("{}/grammars/rfc8259.gbnf", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let json = std::fs::read_to_string(format!("{}/grammars/rfc8259.gbnf", env!("DOMINO_ROOT"))).unwrap();
     for (text, completion) in [
         ("", "0"),
         ("{", "}"),

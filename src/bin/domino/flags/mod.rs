@@ -11,11 +11,12 @@ pub(crate) mod tools;
 
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum, builder::FalseyValueParser};
+use clap::{Args, builder::FalseyValueParser};
 use domino::model::candle::{CardMode, Format, KvFormat, LoadOptions, Placement, Precision};
 use domino::store::CacheFolder;
 
-use crate::{grammar::compiler, session::model::Card, terminal::failure::BadInput};
+use crate::engine::{self, EngineName};
+use crate::{grammar::compiler, session::model::RunBy, terminal::failure::BadInput};
 
 /// Flags of all commands that compile grammars: the time of a step, and the memory of a grammar.
 #[derive(Debug, Args)]
@@ -99,9 +100,16 @@ impl LowCacheFlags {
     }
 }
 
-/// Flags of the device that runs the model, and of its numbers.
+/// Flags of the engine and the device that run the model, and of its numbers.
 #[derive(Debug, Args)]
 pub(crate) struct LowDevice {
+    /// Run the model by domino, this program's own runner, or by another engine that the program has. --device,
+    /// --precision, --card, --quantize and --kv are for domino.
+    ///
+    /// Other programs with the same commands have other engines: domino-llama-cpp (llama.cpp) and
+    /// domino-mistralrs (mistralrs). Default: the other engine, where the program has one.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<EngineName>,
     /// Run the model on cpu, cuda (the first NVIDIA card) or cuda:INDEX. Cards need their own build of the
     /// program (experiments/cuda).
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
@@ -136,15 +144,6 @@ pub(crate) struct LowDevice {
     kv: Option<KvFormat>,
 }
 
-/// The value of `--engine`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineName {
-    /// Domino's own runner.
-    Domino,
-    /// mistral.rs.
-    Mistralrs,
-}
-
 /// The flag of how long texts may be.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowContext {
@@ -169,8 +168,30 @@ impl LowDevice {
         self.threads
     }
 
+    /// Does the program's other engine run the model?
+    fn is_of_other(&self) -> bool {
+        self.engine.map_or(engine::other().is_some(), |engine| engine == EngineName::Other)
+    }
+
+    /// Refuses flags that are for domino's own runner where another engine runs the model.
+    fn check_other(&self) -> Result<(), BadInput> {
+        let own = [
+            (self.device.card.is_some(), "--device"),
+            (self.precision.is_some(), "--precision"),
+            (self.card.is_some(), "--card"),
+            (self.quantize.is_some(), "--quantize"),
+            (self.kv.is_some(), "--kv"),
+        ];
+        match own.iter().find(|(given, _)| *given && self.is_of_other()) {
+            Some((_, flag)) => Err(BadInput::new(format!("{flag} is for the engine domino"))
+                .hint("leave it out, or take --engine domino")),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the flags as options for loading the model.
     pub(crate) fn load_options(&self) -> Result<LoadOptions, BadInput> {
+        self.check_other()?;
         let mut options = LoadOptions::default();
         if self.quantize.is_some() && self.device.card.is_some() {
             return Err(BadInput::new("--quantize: only on the CPU").hint("leave --device or --quantize out"));
@@ -197,10 +218,17 @@ impl LowDevice {
         self.device.card.is_some() || self.precision.is_some()
     }
 
-    pub(crate) fn resolve(self) -> Card {
+    /// What runs the model.
+    pub(crate) fn resolve(self) -> RunBy {
+        if self.is_of_other() {
+            return RunBy::Other { threads: self.threads };
+        }
         let tensors = self.is_of_tensors();
         let Self { device, precision, card, .. } = self;
         let device = device.with_mode(card.unwrap_or_default());
-        tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
+        match tensors {
+            true => RunBy::Tensors(device.with_precision(precision.unwrap_or(device.precision))),
+            false => RunBy::Stored,
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use domino::grammar::json_schema::{Relaxed, SchemaError, SchemaOptions};
 use domino::grammar::tools::{Calling, Tools};
-use domino::{CompiledGrammar, Compiler, Grammar, grammar::suggest};
+use domino::{CompiledGrammar, Compiler, Grammar, grammar::suggest, shipped};
 
 use crate::grammar::notation::{Look, Notation, Parsed};
 use crate::grammar::thinking::WantedThought;
@@ -356,24 +357,12 @@ impl Shipped {
     }
 }
 
-/// Lists the grammars of these names, each in its notation.
-macro_rules! shipped {
-    ($($notation:ident: $($name:literal)*;)*) => {
-        &[$($(Shipped {
-            name: $name,
-            text: include_str!(concat!("../../../../grammars/", $name, ".gbnf")),
-            notation: Notation::$notation,
-        }),*),*]
-    };
-}
-
 /// All grammars that come with the program.
-pub(crate) const SHIPPED: &[Shipped] = shipped![
-    GbnfOfJson: "json";
-    Gbnf: "rfc8259" "gsm8k" "xml_person" "rpg" "c"
-    "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
-    "paper/json" "paper/gsm8k" "paper/xml_person" "paper/rpg" "paper/c";
-];
+pub(crate) static SHIPPED: LazyLock<Vec<Shipped>> = LazyLock::new(|| {
+    // Its texts are JSON, of which no key comes twice: more than GBNF can say.
+    let notation = |name| if name == "json" { Notation::GbnfOfJson } else { Notation::Gbnf };
+    shipped::GRAMMARS.iter().map(|&(name, text)| Shipped { name, text, notation: notation(name) }).collect()
+});
 
 /// A hint for a name that no grammar has.
 pub(crate) fn shipped_hint(name: &str) -> String {

@@ -3,21 +3,22 @@
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum};
-use domino::model::candle::{KvFormat, LoadOptions, Placement};
+use domino::model::candle::LoadOptions;
 use domino::{decode::Masking, grammar::json_schema::SchemaOptions, grammar::tools::Spelling};
 
 use super::settings::{LowRunning, RunningFlags};
-use crate::flags::{EngineName, LowContext, LowDevice};
+use crate::engine;
+use crate::flags::{LowContext, LowDevice};
 use crate::session::drafts::{PAPER_DRAFT, Which, threshold};
 use crate::{
     flags::drawing::LowMasking, flags::grammar::LowReach, flags::schema::LowSchema, grammar::compiler::Reach,
-    session::model::Card, terminal::failure::BadInput, terminal::log::LogFormat,
+    session::model::RunBy, terminal::failure::BadInput, terminal::log::LogFormat,
 };
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
 /// The engine is this program's own runner, which writes many texts at once on the CPU and one at a time on a
-/// card (--device), or mistral.rs's (--engine).
+/// card (--device), or the other one of the program (--engine).
 /// /v1/chat/completions and /v1/completions take a grammar:
 ///
 /// "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
@@ -265,23 +266,13 @@ pub(crate) struct LowEngine {
     /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
-    /// Run the model by domino (this program's own runner, many texts at once) or mistralrs (mistral.rs,
-    /// one text at a time; needs a build with the feature mistralrs).
-    ///
-    /// Default: domino for each model that it can load, mistralrs for all others. --device, --precision,
-    /// --card, --threads, --quantize and --kv are for domino (--device also for mistralrs, in a build with
-    /// the feature mistralrs-cuda). With --device cuda and with --precision domino writes one text at a
-    /// time, and keeps no beginnings of prompts.
-    #[arg(long, value_name = "ENGINE", value_enum)]
-    engine: Option<EngineName>,
     #[command(flatten)]
     device: LowDevice,
     #[command(flatten)]
     context: LowContext,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
-    /// The texts are the same. Without a value: on. Default: auto, which guesses with the engine domino, for
-    /// as long as that pays, and not with mistralrs.
+    /// The texts are the same. Without a value: on. Default: auto, which guesses for as long as that pays.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
     grammar_speculate: WhenToGuess,
@@ -331,17 +322,10 @@ pub(crate) struct LowEngine {
     /// request does not say otherwise ("finish": false).
     #[arg(long)]
     finish: bool,
-    /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ... For the engine mistralrs.
-    #[arg(long, value_name = "Q")]
-    isq: Option<String>,
-    /// The numbers that are computed with. For the engine mistralrs. Default: auto.
-    #[arg(long, value_name = "TYPE", value_enum)]
-    dtype: Option<Dtype>,
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision, and with the
-    /// engine mistralrs, which on the CPU mixes up texts of the same length (0.8.1).
+    /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision.
     #[arg(long, value_name = "N")]
     max_seqs: Option<NonZeroUsize>,
 }
@@ -374,22 +358,11 @@ impl FromStr for DraftSize {
     }
 }
 
-/// Numbers that mistral.rs computes with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dtype {
-    Auto,
-    F32,
-    F16,
-    Bf16,
-}
-
 /// A model, and the engine that is to run it.
 #[derive(Debug)]
 pub(crate) struct EngineArgs {
     /// Path or name of the model; `None`: the default model.
     pub(crate) model: Option<PathBuf>,
-    /// The engine; `None`: ours if it can load the model.
-    pub(crate) engine: Option<EngineName>,
     pub(crate) guess: WhenToGuess,
     /// Way to guess, where that is done.
     pub(crate) speculation: Speculation,
@@ -397,8 +370,7 @@ pub(crate) struct EngineArgs {
     pub(crate) load: LoadOptions,
     /// Threads that share the work of a pass; `None`: as many as there are cores.
     pub(crate) threads: Option<NonZeroUsize>,
-    /// The device of a model that runs as tensors; `None`: it runs on the CPU as it is stored.
-    pub(crate) card: Card,
+    pub(crate) by: RunBy,
     /// Bytes of keys and values of texts.
     pub(crate) kv_memory: Option<u64>,
     /// Bytes of keys and values of beginnings of prompts.
@@ -407,10 +379,8 @@ pub(crate) struct EngineArgs {
     pub(crate) share_caches: bool,
     /// Are texts closed that would be cut by their length?
     pub(crate) finish: bool,
-    pub(crate) isq: Option<String>,
-    pub(crate) dtype: Option<Dtype>,
     pub(crate) chat_template: Option<PathBuf>,
-    /// Texts at once; `None`: as many as is usual for the engine.
+    /// Texts at once; `None`: as many as is usual.
     pub(crate) texts: Option<NonZeroUsize>,
 }
 
@@ -452,18 +422,15 @@ impl LowEngine {
         let load = self.context.beside(self.device.load_options()?);
         Ok(EngineArgs {
             model: self.model,
-            engine: self.engine,
             guess: self.grammar_speculate,
             speculation: Speculation { size, proposer, threshold, prior, prior_dir },
             load,
             threads: self.device.threads(),
-            card: self.device.resolve(),
+            by: self.device.resolve(),
             kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
             prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
             share_caches: self.share_caches,
             finish: self.finish,
-            isq: self.isq,
-            dtype: self.dtype,
             chat_template: self.chat_template,
             texts: self.max_seqs,
         })
@@ -471,87 +438,39 @@ impl LowEngine {
 }
 
 impl EngineArgs {
-    /// Texts that the engine writes at once.
-    pub(crate) fn texts(&self, engine: EngineName) -> NonZeroUsize {
-        self.texts.unwrap_or(match engine {
-            EngineName::Domino if self.card.is_none() => USUAL_TEXTS,
-            // Models have one cache there.
-            EngineName::Domino | EngineName::Mistralrs => NonZeroUsize::MIN,
-        })
+    /// Texts that the engine writes at once. A model of tensors has one cache.
+    pub(crate) fn texts(&self) -> NonZeroUsize {
+        let usual = if self.by.tensors().is_some() { NonZeroUsize::MIN } else { USUAL_TEXTS };
+        self.texts.unwrap_or(usual)
     }
 
-    /// Names the device that runs the model, and the numbers there if the model's are not kept.
+    /// Names what runs the model, and the numbers there if the model's are not kept.
     pub(crate) fn device(&self) -> String {
-        match (self.card, self.engine) {
-            (None, _) => "cpu".to_owned(),
-            (Some(place), Some(EngineName::Mistralrs)) => place.to_string(),
-            (Some(place), _) => format!("{place} in {}", place.precision),
+        match self.by {
+            RunBy::Stored => "cpu".to_owned(),
+            RunBy::Tensors(place) => format!("{place} in {}", place.precision),
+            RunBy::Other { .. } => {
+                engine::other().map_or_else(String::new, |engine| engine.name().to_owned())
+            }
         }
     }
 
-    /// Returns the way in which the engine guesses, if it does.
-    pub(crate) fn guesses(&self, engine: EngineName) -> Option<&Speculation> {
-        match (self.guess, engine) {
-            (WhenToGuess::Off, _) | (WhenToGuess::Auto, EngineName::Mistralrs) => None,
-            (WhenToGuess::On, _) | (WhenToGuess::Auto, EngineName::Domino) => Some(&self.speculation),
-        }
+    /// Returns the way in which texts are guessed, if they are.
+    pub(crate) fn guesses(&self) -> Option<&Speculation> {
+        (self.guess != WhenToGuess::Off).then_some(&self.speculation)
     }
 
-    /// Refuses flags that the engine does not know.
-    pub(crate) fn check(&self, engine: EngineName) -> Result<(), BadInput> {
-        let LoadOptions { quantize, context, .. } = self.load;
-        let kv = self.load.kv != KvFormat::default();
-        let (foreign, hint) = match engine {
-            EngineName::Domino => (
-                vec![(self.isq.is_some(), "--isq"), (self.dtype.is_some(), "--dtype")],
-                "leave it out (--quantize is the engine domino's), or take --engine mistralrs",
-            ),
-            EngineName::Mistralrs => (
-                vec![
-                    (!self.is_for_mistralrs(), "--device cuda or --precision"),
-                    (self.threads.is_some(), "--threads"),
-                    (quantize.is_some(), "--quantize"),
-                    (kv, "--kv"),
-                    (context.is_some(), "--context"),
-                ],
-                "leave it out, or take --engine domino",
-            ),
-        };
-        if let Some((_, flag)) = foreign.iter().find(|(given, _)| *given) {
-            let other = if engine == EngineName::Domino { "mistralrs" } else { "domino" };
-            return Err(BadInput::new(format!("{flag} is for the engine {other}")).hint(hint));
-        }
-        if engine == EngineName::Domino {
-            self.check_card()?;
-        }
-        let guesses = self.guesses(engine).is_some();
-        if self.speculation.prior_dir.is_some() && !guesses {
-            return Err(BadInput::new("--prior-dir keeps what guesses learn; --engine mistralrs makes none")
-                .hint("give --grammar-speculate too, or leave it out"));
-        }
-        // Its attention on the CPU reads the keys of the first text for all of a batch.
-        if engine == EngineName::Mistralrs && self.card.is_none() && self.texts(engine).get() > 1 {
-            return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
-                .hint("leave --max-seqs at 1, and requests wait for their turn; or take --engine domino"));
-        }
-        Ok(())
-    }
-
-    /// Can mistral.rs take the device? It takes cards, in a build for them; its numbers there are those of
-    /// `--dtype`, and its kernels its own.
-    fn is_for_mistralrs(&self) -> bool {
-        let is_plain = |place: Placement| place.card.is_some_and(|card| place == Placement::cuda(card));
-        self.card.is_none_or(|place| cfg!(feature = "mistralrs-cuda") && is_plain(place))
-    }
-
-    /// Refuses flags that a model cannot follow which runs as tensors: it has one cache, which is as large as
-    /// its context.
-    fn check_card(&self) -> Result<(), BadInput> {
-        if self.card.is_some() && self.texts.is_some_and(|texts| texts.get() > 1) {
+    /// Refuses flags that a model of tensors cannot follow: it has one cache, which is as large as its context.
+    ///
+    /// # Errors
+    /// If there is such a flag.
+    pub(crate) fn check(&self) -> Result<(), BadInput> {
+        let tensors = self.by.tensors().is_some();
+        if tensors && self.texts.is_some_and(|texts| texts.get() > 1) {
             return Err(BadInput::new("--max-seqs: one text at a time with --device cuda or --precision")
                 .hint("leave --max-seqs out, and requests wait for their turn"));
         }
-        if self.card.is_some() && self.kv_memory.is_some() {
+        if tensors && self.kv_memory.is_some() {
             return Err(BadInput::new("--kv-memory: not with --device cuda or --precision")
                 .hint("leave it out; --context bounds the memory of the one text"));
         }
@@ -576,50 +495,21 @@ mod tests {
     }
 
     #[test]
-    fn drafts_are_made_if_asked_for_or_if_they_pay() {
-        let made = |flags: &[&str]| {
-            let args = resolved(flags).unwrap();
-            [EngineName::Domino, EngineName::Mistralrs].map(|engine| args.guesses(engine).is_some())
-        };
-        assert_eq!(made(&[]), [true, false]);
-        assert_eq!(made(&["--grammar-speculate=auto"]), [true, false]);
-        assert_eq!(made(&["--grammar-speculate"]), [true, true]);
-        assert_eq!(made(&["--grammar-speculate=on", "--s", "3"]), [true, true]);
-        assert_eq!(made(&["--grammar-speculate=off"]), [false, false]);
+    fn drafts_are_made_unless_told_otherwise() {
+        let made = |flags: &[&str]| resolved(flags).unwrap().guesses().is_some();
+        for flags in [
+            &[][..],
+            &["--grammar-speculate=auto"],
+            &["--grammar-speculate"],
+            &["--grammar-speculate=on", "--s", "3"],
+        ] {
+            assert!(made(flags), "{flags:?}");
+        }
+        assert!(!made(&["--grammar-speculate=off"]));
         assert!(resolved(&["--grammar-speculate=off", "--s", "3"]).is_err());
         assert!(resolved(&["--grammar-speculate=off", "--prior-dir", "a"]).is_err());
-        let kept = |flags: &[&str], engine| {
-            let flags = [&["--prior-dir", "a"], flags].concat();
-            resolved(&flags).unwrap().check(engine).is_ok()
-        };
-        assert!(kept(&[], EngineName::Domino) && !kept(&[], EngineName::Mistralrs));
-        assert!(kept(&["--grammar-speculate"], EngineName::Mistralrs));
         assert!(resolved(&["--threshold", "0.5"]).is_err());
         assert!(resolved(&["--threshold", "0.5", "--s", "3"]).is_ok());
-    }
-
-    #[test]
-    fn flags_of_the_other_engine_are_refused() {
-        let refused = |flags: &[&str], engine| resolved(flags).unwrap().check(engine).is_err();
-        for flags in [["--isq", "4"], ["--dtype", "f32"]] {
-            assert!(refused(&flags, EngineName::Domino) && !refused(&flags, EngineName::Mistralrs));
-        }
-        for flags in [
-            ["--quantize", "q8_0"],
-            ["--kv", "f16"],
-            ["--context", "9"],
-            ["--max-seqs", "2"],
-            ["--precision", "f32"],
-            ["--threads", "2"],
-        ] {
-            assert!(!refused(&flags, EngineName::Domino) && refused(&flags, EngineName::Mistralrs));
-        }
-        // mistral.rs runs on cards in a build for them, with its own numbers and kernels.
-        let has_cards = cfg!(feature = "mistralrs-cuda");
-        assert_eq!(refused(&["--device", "cuda:1"], EngineName::Mistralrs), !has_cards);
-        for flags in [["--precision", "f32"], ["--card", "fast"]] {
-            assert!(refused(&[&["--device", "cuda"], &flags[..]].concat(), EngineName::Mistralrs));
-        }
     }
 
     #[test]
@@ -627,13 +517,13 @@ mod tests {
         for card in [["--device", "cuda"], ["--device", "cuda:3"], ["--precision", "bf16"]] {
             let checked = |more: &[&str]| {
                 let args = resolved(&[&card[..], more].concat()).unwrap();
-                (args.texts(EngineName::Domino).get(), args.check(EngineName::Domino).is_ok())
+                (args.texts().get(), args.check().is_ok())
             };
             assert_eq!(checked(&[]), (1, true));
             assert_eq!(checked(&["--max-seqs", "1"]), (1, true));
             assert!(!checked(&["--max-seqs", "2"]).1 && !checked(&["--kv-memory", "64"]).1);
         }
-        assert_eq!(resolved(&["--device", "cpu"]).unwrap().texts(EngineName::Domino), USUAL_TEXTS);
+        assert_eq!(resolved(&["--device", "cpu"]).unwrap().texts(), USUAL_TEXTS);
         // As everywhere.
         for flags in [
             ["--device", "cuda", "--quantize", "q8_0"],

@@ -260,7 +260,6 @@ impl Pulse {
     }
 
     /// Time after which an engine that makes no token has stalled.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine needs no test"))]
     pub(crate) fn patience(&self) -> Duration {
         self.patience
     }

@@ -39,7 +39,7 @@ const WRITE_TIME: Duration = Duration::from_secs(10);
 
 /// Serves until Ctrl-C or SIGTERM. After a SIGHUP the file of keys is looked at once more.
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let (path, kind) = load::find(&command.engine)?;
+    let path = load::find(&command.engine)?;
     let schemas = Arc::new(command.schemas.clone());
     let named = NamedGrammars::new(command.grammar_dir.clone(), Arc::clone(&schemas))?;
     let visitors = Visitors::new(command.host, &command.origins)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         let address = listener.local_addr()?;
         let pulse = Arc::new(Pulse::new(command.limits.stall));
         let loaded = progress::during(format!("loading {}", path.display()), || {
-            let load = load::load(&command.engine, (&path, kind), &pulse, cache);
+            let load = load::load(&command.engine, &path, &pulse, cache);
             tokio::task::block_in_place(|| runtime.block_on(load))
         })?;
         let doors = Doors { named, visitors, keys };
@@ -107,7 +107,7 @@ pub(crate) fn server(
     cache: &CacheFolder,
 ) -> anyhow::Result<Server> {
     let limits = command.limits.clone();
-    let LoadedModel { engine, kind, vocabulary, tokenizer, context, guessing } = loaded;
+    let LoadedModel { engine, vocabulary, tokenizer, context, guessing } = loaded;
     let template = command.engine.chat_template.as_deref();
     let mut prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
     let shown = Spelling::of_chat_template(prompts.template());
@@ -133,7 +133,7 @@ pub(crate) fn server(
         spelling,
         since: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
     };
-    let texts = command.engine.texts(kind).get();
+    let texts = command.engine.texts().get();
     Ok(Server {
         model,
         engine,
@@ -191,7 +191,8 @@ async fn serve(
         let ready = json!({ "address": address.to_string(), "model": name, "device": device });
         writeln!(io::stdout(), "{ready}")?;
     }
-    let how = command.engine.card.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
+    let how = command.engine.by.tensors();
+    let how = how.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
     note!("{} {name} on http://{address}/v1{how}", paint.green("serving"));
     let bounds = ConnectionBounds { patience: command.limits.read, most: command.running.connections };
     let connections = connections::accept(listener, router, bounds, ended()).await;

@@ -9,8 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use domino::decode::{DraftMask, DraftModel, DraftModelError, DraftTally};
-#[cfg(feature = "mistralrs")]
-use domino::mistralrs::Guesses;
 use domino::proposer::{
     CountProposer, Counting, DraftLength, DraftRecipe, Drafter, Learning, Prior, PriorError, Propose,
 };
@@ -20,7 +18,7 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use crate::session::model::{self, Card, Runner, load, read_tokenizer};
+use crate::session::model::{self, RunBy, Runner, load, read_tokenizer};
 use crate::terminal::failure::{BadInput, Paint, note};
 use crate::{files::Output, grammar::compiler, grammar::source::GrammarSource};
 
@@ -57,12 +55,6 @@ impl FromStr for Speculate {
 pub(crate) struct Speculation {
     pub(crate) how: Option<Speculate>,
     pub(crate) proposer: Which,
-    /// The least acceptance of the tokens of a draft of fixed length, for mistral.rs.
-    #[cfg_attr(
-        not(feature = "mistralrs"),
-        expect(dead_code, reason = "only mistral.rs is told apart from `how`")
-    )]
-    pub(crate) threshold: f64,
     pub(crate) prior: Option<PathBuf>,
     pub(crate) learning: Learning,
     /// True if the run is compared with others.
@@ -73,37 +65,16 @@ pub(crate) struct Speculation {
     pub(crate) draft: Option<WantedDraft>,
 }
 
-/// Settings of drafts of one length.
-#[cfg(feature = "mistralrs")]
-pub(crate) struct FixedLength {
-    pub(crate) most: usize,
-    pub(crate) prior: Prior,
-    pub(crate) learning: Learning,
-    pub(crate) proposer: Which,
-    /// The least acceptance of the tokens of a draft.
-    pub(crate) threshold: f64,
-    /// The file for the counts.
-    pub(crate) file: Option<PathBuf>,
-}
-
-#[cfg(feature = "mistralrs")]
-impl FixedLength {
-    /// Makes the guessers for texts of `grammar`.
-    pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
-        self.proposer.guesses(grammar, tokenizer, self.prior, self.learning, self.threshold)
-    }
-}
-
 impl Speculation {
     /// Loads the draft model for texts of `grammar`, if one was named.
     pub(crate) fn draft_model(
         &self,
-        card: Card,
+        by: RunBy,
         grammar: &CompiledGrammar,
         tokenizer: &Tokenizer,
         cache: &CacheFolder,
     ) -> Result<Option<Drafting>, BadInput> {
-        let load = |draft: &WantedDraft| draft.load(card, grammar.vocabulary(), tokenizer, cache);
+        let load = |draft: &WantedDraft| draft.load(by, grammar.vocabulary(), tokenizer, cache);
         self.draft.as_ref().map(load).transpose()
     }
 
@@ -164,35 +135,6 @@ impl Speculation {
         let learning = if prior.is_none() { Learning::Online } else { self.learning };
         let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), learning);
         Some(Shared { learner, online: learning == Learning::Online, recipe, length })
-    }
-
-    /// Makes the settings for mistral.rs's engine, where drafts are of one length.
-    #[cfg(feature = "mistralrs")]
-    pub(crate) fn fixed(
-        &self,
-        source: &GrammarSource,
-        grammar: &CompiledGrammar,
-        model: &Path,
-    ) -> Result<Option<FixedLength>, BadInput> {
-        /// Default length of a draft in tokens.
-        const USUAL: usize = 7;
-        if self.how == Some(Speculate::Off) {
-            return Ok(None);
-        }
-        let prior = self.prior(Some(source), grammar, model)?;
-        if self.how.is_none() && self.learning != Learning::Online && prior.is_none() {
-            return Ok(None);
-        }
-        let most = match self.how {
-            Some(Speculate::To { most: Some(most), .. }) => most,
-            _ => USUAL,
-        };
-        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
-        // One proposer drafts all texts there.
-        let learning = if self.learning == Learning::Online { Learning::Online } else { Learning::Fixed };
-        let (proposer, threshold) = (self.proposer, self.threshold);
-        Ok(Some(FixedLength { most, prior, learning, proposer, threshold, file }))
     }
 
     /// Finds the prior that was named, or that comes with the model. A named one that cannot be used is an
@@ -276,26 +218,6 @@ impl Which {
     /// The least acceptance of a guess, unless a flag says otherwise.
     pub(crate) fn threshold(self) -> f64 {
         if self.is_paper() { PAPER_THRESHOLD } else { 0.0 }
-    }
-}
-
-#[cfg(feature = "mistralrs")]
-impl Which {
-    /// Makes the guessers for texts of `grammar` in mistral.rs; `threshold` is the least acceptance of a
-    /// draft's tokens.
-    pub(crate) fn guesses(
-        self,
-        grammar: &CompiledGrammar,
-        tokenizer: &Tokenizer,
-        prior: Prior,
-        learning: Learning,
-        threshold: f64,
-    ) -> Guesses {
-        let guesses = match self {
-            Self::Paper => Guesses::of_paper(prior, learning),
-            Self::Shipped => Guesses::new(grammar, tokenizer, prior, learning),
-        };
-        guesses.at_least(threshold)
     }
 }
 
@@ -394,7 +316,7 @@ impl WantedDraft {
     /// Loads the draft model for texts of a model of this vocabulary and tokenizer.
     pub(crate) fn load(
         &self,
-        card: Card,
+        by: RunBy,
         vocabulary: &Vocabulary,
         splits: &Tokenizer,
         cache: &CacheFolder,
@@ -404,7 +326,7 @@ impl WantedDraft {
             BadInput::new(format!("--draft-model {}: {error}", self.name.display())).hint(error.hint())
         };
         let own = (model::vocabulary(&folder, cache)?, read_tokenizer(&folder)?);
-        let model = load(&folder, &LoadOptions::default(), card)?;
+        let model = load(&folder, &LoadOptions::default(), by)?;
         let draft = DraftModel::new(model, &own.0, vocabulary).map_err(bad)?;
         let draft = draft.splitting(&own.1, splits).map_err(bad)?;
         Ok(Arc::new(Mutex::new(draft.mask(self.mask))))

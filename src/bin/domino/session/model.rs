@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use domino::decode::{DecodeError, DecodeErrorKind};
 use domino::model::candle::{
-    CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
+    CandleBatch, CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
 };
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
-use domino::model::{Kept, Logits, Model, Rows};
+use domino::model::{BatchInput, BatchModel, Kept, KvCopy, Logits, Model, Rows};
 use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::engine::{self, OtherBatch, OtherEngine, OtherModel, WantedModel};
 use crate::terminal::failure::{BadInput, Paint, note};
 use crate::terminal::progress;
 
@@ -111,7 +112,9 @@ fn fetch(model: &HubModel) -> Result<PathBuf, BadInput> {
 pub(crate) fn default_model() -> Result<PathBuf, BadInput> {
     let program = std::env::current_exe().ok();
     let above = program.iter().flat_map(|program| program.ancestors().skip(1).take(4)).map(Path::to_path_buf);
+    // The package of a program is in the repository, three folders down.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let package = package.iter().flat_map(|folder| folder.ancestors().take(4)).map(Path::to_path_buf);
     let mut places = std::iter::once(PathBuf::new()).chain(above).chain(package);
     places
         .find_map(|place| {
@@ -159,8 +162,26 @@ pub(crate) fn vocabulary(path: &Path, cache: &CacheFolder) -> Result<Vocabulary,
     .map_err(|error| BadInput::new(error.to_string()))
 }
 
-/// The device and the precision of a model that runs as tensors; `None` for the CPU with our own products.
-pub(crate) type Card = Option<Placement>;
+/// What runs a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum RunBy {
+    /// Our own products on the CPU, with weights as they are stored.
+    Stored,
+    /// Tensors, on this device and in this precision.
+    Tensors(Placement),
+    /// The other engine of the program, with this number of threads on the CPU.
+    Other { threads: Option<NonZeroUsize> },
+}
+
+impl RunBy {
+    /// The device of a model that runs as tensors.
+    pub(crate) fn tensors(self) -> Option<Placement> {
+        match self {
+            Self::Tensors(place) => Some(place),
+            Self::Stored | Self::Other { .. } => None,
+        }
+    }
+}
 
 /// Warns where `--quantize` has changed nothing: matrices that are quantised already, as those of most GGUF
 /// files are, stay as they are. Reads the heads of the weights once more.
@@ -205,16 +226,43 @@ fn tell_unpacking(path: &Path, place: Placement) {
 pub(crate) enum Runner {
     Own(Box<CandleModel>),
     Tensors(Box<TensorModel>),
+    Other(OtherModel),
+}
+
+/// Asks the other engine for a model. There is one where flags have led here.
+fn of_other<T>(
+    options: &LoadOptions,
+    threads: Option<NonZeroUsize>,
+    load: impl FnOnce(&dyn OtherEngine, &WantedModel) -> Result<T, BadInput>,
+) -> Result<T, BadInput> {
+    let engine = engine::other().ok_or_else(|| BadInput::new("this program has no other engine"))?;
+    load(engine, &WantedModel { context: options.context, threads })
 }
 
 impl Runner {
-    pub(crate) fn load(path: &Path, options: &LoadOptions, card: Card) -> Result<Self, ModelError> {
-        match card {
-            None => CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))),
-            Some(place) => {
-                tell_unpacking(path, place);
-                TensorModel::load(path, options, place).map(|model| Self::Tensors(Box::new(model)))
+    pub(crate) fn load(path: &Path, options: &LoadOptions, by: RunBy) -> Result<Self, BadInput> {
+        let bad = |error: ModelError| bad_model(&error);
+        match by {
+            RunBy::Stored => {
+                CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))).map_err(bad)
             }
+            RunBy::Tensors(place) => {
+                tell_unpacking(path, place);
+                TensorModel::load(path, options, place)
+                    .map(|model| Self::Tensors(Box::new(model)))
+                    .map_err(bad)
+            }
+            RunBy::Other { threads } => {
+                of_other(options, threads, |engine, wanted| engine.load(path, wanted)).map(Self::Other)
+            }
+        }
+    }
+
+    /// Why nothing may be drafted with this model; `None`: drafts may be made.
+    pub(crate) fn no_drafts(&self) -> Option<&str> {
+        match self {
+            Self::Own(_) | Self::Tensors(_) => None,
+            Self::Other(model) => model.traits.no_drafts.as_deref(),
         }
     }
 
@@ -223,11 +271,16 @@ impl Runner {
         match self {
             Self::Own(model) => model.made_for(),
             Self::Tensors(model) => model.made_for(),
+            Self::Other(model) => model.traits.made_for,
         }
     }
 
-    pub(crate) fn random(model: &RandomModel, options: &LoadOptions, card: Card) -> Result<Self, ModelError> {
-        match card {
+    pub(crate) fn random(
+        model: &RandomModel,
+        options: &LoadOptions,
+        tensors: Option<Placement>,
+    ) -> Result<Self, ModelError> {
+        match tensors {
             None => CandleModel::random(model, options).map(|model| Self::Own(Box::new(model))),
             Some(place) => {
                 TensorModel::random(model, options, place).map(|model| Self::Tensors(Box::new(model)))
@@ -243,6 +296,7 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.position(),
             Self::Tensors(model) => model.position(),
+            Self::Other(other) => other.model.position(),
         }
     }
 
@@ -250,6 +304,7 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.context(),
             Self::Tensors(model) => model.context(),
+            Self::Other(other) => other.model.context(),
         }
     }
 
@@ -257,6 +312,7 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.vocabulary_size(),
             Self::Tensors(model) => model.vocabulary_size(),
+            Self::Other(other) => other.model.vocabulary_size(),
         }
     }
 
@@ -264,6 +320,7 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.tokens_at_once(),
             Self::Tensors(model) => model.tokens_at_once(),
+            Self::Other(other) => other.model.tokens_at_once(),
         }
     }
 
@@ -271,6 +328,7 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.forward(tokens, rows),
             Self::Tensors(model) => model.forward(tokens, rows),
+            Self::Other(other) => other.model.forward(tokens, rows),
         }
     }
 
@@ -278,6 +336,7 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.begin(tokens, rows),
             Self::Tensors(model) => model.begin(tokens, rows),
+            Self::Other(other) => other.model.begin(tokens, rows),
         }
     }
 
@@ -285,8 +344,106 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.truncate(position),
             Self::Tensors(model) => model.truncate(position),
+            Self::Other(other) => other.model.truncate(position),
         }
     }
+}
+
+/// A loaded model for several texts at once.
+#[derive(Debug)]
+pub(crate) enum BatchRunner {
+    Own(Box<CandleBatch>),
+    Other(OtherBatch),
+}
+
+impl BatchRunner {
+    /// Loads the model of a folder or a file for this many texts at once.
+    pub(crate) fn load(
+        path: &Path,
+        texts: NonZeroUsize,
+        options: &LoadOptions,
+        by: RunBy,
+    ) -> Result<Self, BadInput> {
+        if let RunBy::Other { threads } = by {
+            let load =
+                |engine: &dyn OtherEngine, wanted: &WantedModel| engine.load_batch(path, texts, wanted);
+            return of_other(options, threads, load).map(Self::Other);
+        }
+        let model = CandleBatch::load(path, texts, options).map_err(|error| bad_model(&error))?;
+        tell_idle_quantising(path, options);
+        Ok(Self::Own(Box::new(model)))
+    }
+
+    /// Why nothing may be drafted with this model; `None`: drafts may be made.
+    pub(crate) fn no_drafts(&self) -> Option<&str> {
+        match self {
+            Self::Own(_) => None,
+            Self::Other(model) => model.traits.no_drafts.as_deref(),
+        }
+    }
+
+    fn model(&self) -> &dyn BatchModel<Error = ModelError> {
+        match self {
+            Self::Own(model) => model.as_ref(),
+            Self::Other(other) => other.model.as_ref(),
+        }
+    }
+
+    fn model_mut(&mut self) -> &mut dyn BatchModel<Error = ModelError> {
+        match self {
+            Self::Own(model) => model.as_mut(),
+            Self::Other(other) => other.model.as_mut(),
+        }
+    }
+}
+
+impl BatchModel for BatchRunner {
+    type Error = ModelError;
+
+    fn sequences(&self) -> usize {
+        self.model().sequences()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        self.model().position(sequence)
+    }
+
+    fn context(&self) -> usize {
+        self.model().context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.model().vocabulary_size()
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
+        self.model_mut().forward(inputs)
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
+        self.model_mut().truncate(sequence, position)
+    }
+
+    fn reserved(&self, tokens: usize) -> usize {
+        self.model().reserved(tokens)
+    }
+
+    fn copied_block(&self) -> Option<usize> {
+        self.model().copied_block()
+    }
+
+    fn copy_out(&self, sequence: usize, positions: std::ops::Range<usize>) -> Option<KvCopy> {
+        self.model().copy_out(sequence, positions)
+    }
+
+    fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
+        self.model_mut().copy_in(sequence, copy)
+    }
+}
+
+/// Says once why nothing is drafted where drafts were asked for.
+pub(crate) fn tell_no_drafts(why: &str) {
+    note!("{} nothing is drafted: {why}", Paint::for_stderr().cyan("note:"));
 }
 
 /// Makes the error of a prompt that is too long bad input of the user's.
@@ -299,11 +456,10 @@ pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
     }
 }
 
-/// Loads the model of a folder.
-pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<Runner, BadInput> {
+/// Loads the model of a folder or a file.
+pub(crate) fn load(folder: &Path, options: &LoadOptions, by: RunBy) -> Result<Runner, BadInput> {
     let runner =
-        progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
-            .map_err(|error| bad_model(&error))?;
+        progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, by))?;
     tell_idle_quantising(folder, options);
     tell_context(runner.context(), runner.made_for(), options);
     Ok(runner)

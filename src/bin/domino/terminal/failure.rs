@@ -87,14 +87,15 @@ pub(crate) use note;
 
 /// A complaint about input that cannot be used.
 #[derive(Debug)]
-pub(crate) struct BadInput {
+pub struct BadInput {
     message: String,
     hint: Option<String>,
 }
 
 impl BadInput {
     /// Makes an error that says what is wrong.
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
@@ -120,7 +121,8 @@ impl BadInput {
     }
 
     /// Adds advice on what to do.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }

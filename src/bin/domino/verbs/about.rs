@@ -51,7 +51,7 @@ pub(crate) fn print_grammars(command: &Grammars) -> anyhow::Result<Exit> {
             SHIPPED.iter().map(|shipped| json!({ "name": shipped.name, "about": shipped.about() })).collect();
         writeln!(out, "{}", json!({ "grammars": list }))?;
     } else {
-        for shipped in SHIPPED {
+        for shipped in SHIPPED.iter() {
             writeln!(out, "{:<16} {}", shipped.name, shipped.about())?;
         }
     }

@@ -9,7 +9,7 @@ use domino::model::{Model, Rows};
 use serde_json::json;
 
 use crate::flags::LowDevice;
-use crate::session::model::{self, Card, Runner, tell_idle_quantising};
+use crate::session::model::{self, RunBy, Runner, tell_idle_quantising};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, progress};
 
@@ -64,7 +64,7 @@ pub(crate) struct LowBenchModel {
 pub(crate) struct BenchModel {
     source: ModelToBench,
     load: LoadOptions,
-    card: Card,
+    by: RunBy,
     threads: Option<NonZeroUsize>,
     most: usize,
     context: usize,
@@ -103,12 +103,12 @@ impl LowBenchModel {
         }
         load.instructions = self.instructions;
         load.context = Some(self.prompt.max(self.context + self.most));
-        let card = self.device.resolve();
+        let by = self.device.resolve();
         let Self { most, context, prompt, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, load, card, threads, most, context, prompt, repeats, json })
+        Ok(BenchModel { source, load, by, threads, most, context, prompt, repeats, json })
     }
 }
 
@@ -116,7 +116,7 @@ impl LowBenchModel {
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     join_threads(command.threads);
     let room = command.prompt.max(command.context + command.most);
-    let (mut model, name) = load(&command.source, &command.load, command.card)?;
+    let (mut model, name) = load(&command.source, &command.load, command.by)?;
     progress::watch_interrupts();
     let tokens = any_tokens(room, model.vocabulary_size());
     let (before, new) = tokens.split_at(command.context);
@@ -148,19 +148,18 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn load(source: &ModelToBench, options: &LoadOptions, card: Card) -> anyhow::Result<(Runner, String)> {
+fn load(source: &ModelToBench, options: &LoadOptions, by: RunBy) -> anyhow::Result<(Runner, String)> {
     let bad = |error: &dyn std::error::Error| BadInput::new(error.to_string());
     match source {
         ModelToBench::Model(name) => {
             let path = model::locate(name.as_deref())?;
             let name = path.display().to_string();
-            let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, options, card));
-            let loaded = loaded.map_err(|error| bad(&error))?;
+            let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, options, by))?;
             tell_idle_quantising(&path, options);
             Ok((loaded, name))
         }
         ModelToBench::Random(random, name) => {
-            let made = progress::during("making weights", || Runner::random(random, options, card));
+            let made = progress::during("making weights", || Runner::random(random, options, by.tensors()));
             Ok((made.map_err(|error| bad(&error))?, name.clone()))
         }
     }
@@ -168,7 +167,7 @@ fn load(source: &ModelToBench, options: &LoadOptions, card: Card) -> anyhow::Res
 
 /// Describes the device, and the numbers or instructions in use if they are not the model's or the best.
 fn device(command: &BenchModel) -> String {
-    match (command.card, command.load.instructions) {
+    match (command.by.tensors(), command.load.instructions) {
         (Some(place), _) if place.card.is_some() => {
             format!("{place} in {}, {} kernels", place.precision, place.mode)
         }
@@ -197,7 +196,7 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
             "model": name, "device": device(command), "context": command.context,
             "repeats": command.repeats, "threads": threads, "curve": curve,
         });
-        if command.card.is_none() {
+        if command.by == RunBy::Stored {
             object["kv"] = command.load.kv.to_string().into();
         }
         if command.prompt > 0 {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::flags::LowDevice;
 use crate::session::chat::{PromptSource, prompt_text, prompt_tokens};
-use crate::session::model::{self, Card, Runner, bad_model, load, read_tokenizer, step_error};
+use crate::session::model::{self, RunBy, Runner, bad_model, load, read_tokenizer, step_error};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, describe, progress};
 
@@ -60,7 +60,7 @@ pub(crate) struct Retokenize {
     prompt: PromptSource,
     /// The model; `None` for the default model.
     model: Option<PathBuf>,
-    card: Card,
+    by: RunBy,
     threads: Option<NonZeroUsize>,
     load: LoadOptions,
     json: bool,
@@ -79,7 +79,7 @@ impl LowRetokenize {
             text: self.text.map_or_else(|| PromptSource::of(None, self.file), PromptSource::Text),
             prompt: PromptSource::of(self.prompt, self.prompt_file),
             model: self.model,
-            card: self.device.resolve(),
+            by: self.device.resolve(),
             threads,
             load,
             json,
@@ -104,7 +104,7 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
     let tokenizer = read_tokenizer(&folder)?;
     let ids = prompt_tokens(&tokenizer, &prompt, &vocabulary)?;
     let usual = usual_tokens(&tokenizer, &vocabulary, &text);
-    let model = load(&folder, &command.load, command.card)?;
+    let model = load(&folder, &command.load, command.by)?;
     let mut decoder =
         Decoder::builder(model).vocabulary(vocabulary.clone()).build().map_err(|error| bad_model(&error))?;
     let (own, usual) = progress::during("asking the model", || {

@@ -9,8 +9,6 @@
 
 pub(crate) mod kept;
 pub(crate) mod load;
-#[cfg(feature = "mistralrs")]
-mod mistralrs;
 mod own;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -161,7 +159,6 @@ struct Inner {
 pub(crate) struct Book {
     pub(crate) learner: Learner,
     /// Made by the engine of the counts, and kept for its next text.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) kept: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Has the counts written when they have changed, and when nobody uses them any more.
     _keeping: Option<Keeping>,
@@ -208,13 +205,11 @@ impl GrammarGuesses {
     }
 
     /// The recipe of the drafters.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) fn recipe(&self) -> &DraftRecipe {
         &self.inner.recipe
     }
 
     /// The least acceptance of a guess, where their number is fixed.
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "our own engine takes drafters"))]
     pub(crate) fn threshold(&self) -> f64 {
         self.inner.threshold
     }

@@ -1,5 +1,5 @@
-//! Our own engine: a thread with a batch decoder, which texts join and leave at any pass. On the CPU it
-//! writes many at once, and on a card one after the other. The thread's [`Desk`] takes orders, makes passes
+//! The engine of models: a thread with a batch decoder, which texts join and leave at any pass. It writes many
+//! at once, and with a model of tensors one after the other. The thread's [`Desk`] takes orders, makes passes
 //! for all texts, and sends their events.
 //!
 //! Invariants: the thread ends with its engine; an error in one text ends only that text; a text whose
@@ -20,8 +20,8 @@ use tokio::sync::{mpsc::UnboundedReceiver, mpsc::UnboundedSender, mpsc::unbounde
 
 use super::super::{args::EngineArgs, bounds::Places, bounds::Pulse, problem::Problem};
 use super::{Engine, EngineEvent, TextOrder, WrittenToken};
-use crate::session::model::{Card, Runner, bad_model, tell_context};
-use crate::{flags::EngineName, terminal::failure::BadInput};
+use crate::session::model::{BatchRunner, RunBy, Runner, tell_context};
+use crate::terminal::failure::BadInput;
 
 /// Most tokens of prompts that a pass reads while texts are written; four times that while none is.
 const CHUNK: usize = 128;
@@ -35,7 +35,16 @@ type Ordered = (TextOrder, UnboundedSender<EngineEvent>);
 /// Handle of the engine's thread.
 pub(super) struct OwnEngine {
     orders: Sender<Ordered>,
-    context: usize,
+    pub(super) facts: RunningFacts,
+}
+
+/// What is known of a model once it is loaded.
+#[derive(Debug, Clone)]
+pub(super) struct RunningFacts {
+    /// Tokens of a text, its prompt included.
+    pub(super) context: usize,
+    /// Why nothing may be drafted; `None`: drafts may be made.
+    pub(super) no_drafts: Option<String>,
 }
 
 /// Starts the thread, which loads the model, and waits until it has.
@@ -49,11 +58,11 @@ pub(super) async fn load(
     let (loaded, is_loaded) = oneshot::channel();
     let job = EngineJob {
         load: args.load.clone(),
-        card: args.card,
+        by: args.by,
         threads: args.threads,
         path: path.to_owned(),
-        texts: args.texts(EngineName::Domino),
-        drafts: args.guesses(EngineName::Domino).is_some(),
+        texts: args.texts(),
+        drafts: args.guesses().is_some(),
         kv_memory: args.kv_memory,
         prefixes: args.prefix_cache,
         vocabulary: vocabulary.clone(),
@@ -61,36 +70,29 @@ pub(super) async fn load(
     let ends = EngineEnds { loaded, ordered, pulse: Arc::clone(pulse) };
     let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || job.work(ends));
     thread.context("cannot start the thread of the engine")?;
-    let context = is_loaded.await.context("loading the model failed")??;
-    Ok(OwnEngine { orders, context })
+    let facts = is_loaded.await.context("loading the model failed")??;
+    Ok(OwnEngine { orders, facts })
 }
 
 /// The engine's ends of what its handle and the server hold.
 struct EngineEnds {
-    /// Sender of the model's context, or of why there is no model.
-    loaded: oneshot::Sender<anyhow::Result<usize>>,
+    /// Sender of what the model is like, or of why there is no model.
+    loaded: oneshot::Sender<anyhow::Result<RunningFacts>>,
     ordered: Receiver<Ordered>,
     pulse: Arc<Pulse>,
 }
 
 impl EngineEnds {
     /// Tells how loading has gone, and writes texts until nobody is left who could order one.
-    fn work<B: BatchModel>(self, decoder: Result<(BatchDecoder<B>, usize), BadInput>) {
+    fn work<B: BatchModel>(self, decoder: Result<(BatchDecoder<B>, RunningFacts), BadInput>) {
         let Self { loaded, ordered, pulse } = self;
         match decoder {
-            Ok((decoder, context)) => {
-                let _ = loaded.send(Ok(context));
+            Ok((decoder, facts)) => {
+                let _ = loaded.send(Ok(facts));
                 Desk::new(decoder, ordered, pulse).work();
             }
             Err(error) => drop(loaded.send(Err(error.into()))),
         }
-    }
-}
-
-impl OwnEngine {
-    /// Tokens of a text, its prompt included.
-    pub(super) fn context(&self) -> usize {
-        self.context
     }
 }
 
@@ -110,7 +112,7 @@ impl Engine for OwnEngine {
 /// Everything that the thread needs to load the model.
 struct EngineJob {
     load: LoadOptions,
-    card: Card,
+    by: RunBy,
     threads: Option<NonZeroUsize>,
     path: PathBuf,
     texts: NonZeroUsize,
@@ -123,41 +125,56 @@ struct EngineJob {
 }
 
 impl EngineJob {
-    /// Does all work of the thread. A model on a card has one cache: there texts take turns, each as a whole.
+    /// Does all work of the thread. A model of tensors has one cache: there texts take turns, each as a whole.
     fn work(self, ends: EngineEnds) {
         // This must come before anything uses the pool.
         join_threads(self.threads);
-        match self.card.map(|_| Runner::load(&self.path, &self.load, self.card)) {
-            None => ends.work(self.batch()),
-            // Prompts are read in one pass, as by `generate`: there the last bits of keys hang on the passes.
-            Some(Ok(mut model)) => {
-                tell_context(model.context(), model.made_for(), &self.load);
-                ends.work(self.decoder(InTurns::new(&mut model, self.texts)));
-            }
-            Some(Err(error)) => ends.work::<CandleBatch>(Err(bad_model(&error))),
+        match self.by {
+            RunBy::Stored => ends.work(self.batch()),
+            RunBy::Other { .. } => ends.work(self.other()),
+            RunBy::Tensors(_) => match Runner::load(&self.path, &self.load, self.by) {
+                // Prompts are read in one pass, as by `generate`: there the last bits of keys hang on the passes.
+                Ok(mut model) => {
+                    tell_context(model.context(), model.made_for(), &self.load);
+                    ends.work(self.decoder(InTurns::new(&mut model, self.texts), None));
+                }
+                Err(error) => ends.work::<CandleBatch>(Err(error)),
+            },
         }
     }
 
+    /// Loads the model for many texts at once in the program's other engine.
+    fn other(&self) -> Result<(BatchDecoder<BatchRunner>, RunningFacts), BadInput> {
+        let model = BatchRunner::load(&self.path, self.texts, &self.load, self.by)?;
+        let no_drafts = model.no_drafts().map(str::to_owned);
+        let (decoder, facts) = self.decoder(model, no_drafts)?;
+        Ok((decoder.prompt_chunk(CHUNK), facts))
+    }
+
     /// Loads the model for many texts at once, on the CPU.
-    fn batch(&self) -> Result<(BatchDecoder<CandleBatch>, usize), BadInput> {
+    fn batch(&self) -> Result<(BatchDecoder<CandleBatch>, RunningFacts), BadInput> {
         let (context, tokens) = self.tokens()?;
         let mut load = self.load.clone();
         (load.context, load.tokens) = (Some(context), Some(tokens));
         let model = CandleBatch::load(&self.path, self.texts, &load).map_err(|error| self.bad(&error))?;
         tell_context(context, model.made_for(), &self.load);
-        let (decoder, context) = self.decoder(model)?;
-        Ok((decoder.prompt_chunk(CHUNK).prefix_cache(self.prefixes).most_tokens(tokens), context))
+        let (decoder, facts) = self.decoder(model, None)?;
+        Ok((decoder.prompt_chunk(CHUNK).prefix_cache(self.prefixes).most_tokens(tokens), facts))
     }
 
-    /// Makes the decoder of a model, and returns it with the model's context.
-    fn decoder<B: BatchModel>(&self, model: B) -> Result<(BatchDecoder<B>, usize), BadInput> {
+    /// Makes the decoder of a model with which drafts may be made, or may not for some reason.
+    fn decoder<B: BatchModel>(
+        &self,
+        model: B,
+        no_drafts: Option<String>,
+    ) -> Result<(BatchDecoder<B>, RunningFacts), BadInput> {
         let context = model.context();
         let decoder = BatchDecoder::new(model, self.vocabulary.clone());
         let mut decoder = decoder.map_err(|error| self.bad(&error))?;
-        if self.drafts {
+        if self.drafts && no_drafts.is_none() {
             decoder.calibrate().map_err(|error| self.bad(&error))?;
         }
-        Ok((decoder, context))
+        Ok((decoder, RunningFacts { context, no_drafts }))
     }
 
     /// Makes an error of the model bad input.
@@ -346,7 +363,7 @@ mod tests {
     #[test]
     fn an_engine_whose_thread_is_gone_ends_its_texts() {
         let orders = channel().0;
-        let engine = OwnEngine { orders, context: 1 };
+        let engine = OwnEngine { orders, facts: RunningFacts { context: 1, no_drafts: None } };
         let gate = crate::serve::bounds::Gate::new(1);
         let text = TextOrder {
             prompt: Arc::from([domino::TokenId::new(0)]),

@@ -4,8 +4,6 @@
 //! A record tells its origin: the command, and the commit of the program.
 
 mod args;
-#[cfg(feature = "mistralrs")]
-mod mistralrs;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -130,14 +128,7 @@ impl Run {
         let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
         let programs = Programs::new(beside, paths.collect(), threads);
-        #[cfg(feature = "mistralrs")]
-        let host = mistralrs::Engines::new(plan.definition(), &models, other.as_ref());
-        let others = Others {
-            #[cfg(feature = "mistralrs")]
-            host: Some(&host),
-            programs: Some(&programs),
-            ..Others::default()
-        };
+        let others = Others { programs: Some(&programs), ..Others::default() };
         let ended = experiment::run_with::<CandleModel>(&plan, &mut records, &mut load, &mut shown, others);
         drop(shown);
         // The records so far are summarised even if a run failed.

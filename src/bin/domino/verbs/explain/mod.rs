@@ -21,7 +21,7 @@ use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat}
 use crate::grammar::compiler::{Reach, byte_vocabulary};
 use crate::grammar::{compiled, thinking::Thinking, warned};
 use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text};
-use crate::session::model::{self, Card, bad_model, load, read_tokenizer, step_error};
+use crate::session::model::{self, RunBy, bad_model, load, read_tokenizer, step_error};
 use crate::terminal::failure::{self, BadInput, Exit};
 use crate::terminal::{self, progress};
 use crate::{files::Output, grammar::source::GrammarSource, session::drafts::Speculation};
@@ -42,12 +42,15 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let source = command.source(&prompts, &prompt);
     let compiler = command.reach.compiler(vocabulary.clone(), cache);
     let grammar = source.map(|source| compile(source, &compiler)).transpose()?;
-    let model = load(&folder, &command.load, command.card)?;
+    let model = load(&folder, &command.load, command.by)?;
+    let drafts = model.no_drafts().is_none();
     let mut builder = Decoder::builder(model).vocabulary(vocabulary.clone()).options(command.options.clone());
     let mut drafter = None;
-    if let Some((source, grammar)) = &grammar {
+    if let Some((_, grammar)) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        let draft = command.speculation.draft_model(command.card, grammar, &tokenizer, cache)?;
+    }
+    if let Some((source, grammar)) = grammar.as_ref().filter(|_| drafts) {
+        let draft = command.speculation.draft_model(command.by, grammar, &tokenizer, cache)?;
         drafter = command.speculation.drafter(Some(source), grammar, &folder, &tokenizer, draft.as_ref())?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
@@ -246,7 +249,7 @@ pub(crate) struct Explain {
     pub(crate) chat: Option<Chat>,
     /// The model; `None` for the default model.
     pub(crate) model: Option<PathBuf>,
-    pub(crate) card: Card,
+    pub(crate) by: RunBy,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) load: LoadOptions,
     pub(crate) options: DecodeOptions,
@@ -302,7 +305,7 @@ impl LowExplain {
             prompt: PromptSource::of(self.prompt, self.prompt_file),
             chat,
             model: self.model,
-            card: self.device.resolve(),
+            by: self.device.resolve(),
             threads,
             load,
             options,

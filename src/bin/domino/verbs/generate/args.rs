@@ -9,12 +9,12 @@ use domino::{TokenId, Vocabulary, grammar::json_schema::SchemaOptions};
 use domino::{model::candle::LoadOptions, vocab::Tokenizer};
 
 use crate::flags::grammar::{LowCapture, LowGrammar, LowReach, UsualGrammar};
-use crate::flags::{EngineName, LowContext, LowDevice};
+use crate::flags::{LowContext, LowDevice};
 use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
 use crate::grammar::thinking::{Thinking, WantedThought};
 use crate::grammar::{compiler::Reach, source::GrammarSource};
 use crate::session::chat::{Chat, PromptSource, Prompts};
-use crate::session::{drafts::Speculation, model::Card};
+use crate::session::{drafts::Speculation, model::RunBy};
 use crate::{files::Input, terminal::failure::BadInput};
 
 /// Generate text of a grammar with a language model.
@@ -73,10 +73,6 @@ pub(crate) struct LowGenerate {
     device: LowDevice,
     #[command(flatten)]
     context: LowContext,
-    /// Run the model by domino, this program's own runner, or by mistralrs, to compare the two (needs a build
-    /// with the feature mistralrs; one text at a time, on the CPU).
-    #[arg(long, value_name = "ENGINE", value_enum, default_value = "domino", conflicts_with = "batch")]
-    engine: EngineName,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
     /// A line is {"id": .., "prompt": ".."}. It may have, where they differ from the flags: schema (an
@@ -202,11 +198,9 @@ pub(crate) struct Generate {
     pub(crate) model: Option<PathBuf>,
     /// The file of the output; `None` for standard output.
     pub(crate) out: Option<PathBuf>,
-    pub(crate) card: Card,
+    pub(crate) by: RunBy,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) load: LoadOptions,
-    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
-    pub(crate) engine: EngineName,
     pub(crate) options: LowOptions,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
@@ -277,7 +271,8 @@ impl LowGenerate {
             return Err(BadInput::new("--capture needs a grammar: without one there are no rules"));
         }
         let (threads, load) = (self.device.threads(), self.context.beside(self.device.load_options()?));
-        let card = self.device.resolve();
+        let by = self.device.resolve();
+        let tensors = by.tensors().is_some();
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
         if let Some(way) = way {
@@ -290,17 +285,12 @@ impl LowGenerate {
                     (self.heal, "--heal"),
                     (self.speculate.asks(), "speculation"),
                     (options.masking != Masking::Ahead, "--mask"),
-                    (by_particles && card.is_some(), "--device or --precision"),
-                    (self.engine == EngineName::Mistralrs, "--engine mistralrs"),
+                    (by_particles && tensors, "--device or --precision"),
                 ],
             )?;
         }
-        if self.engine == EngineName::Mistralrs {
-            let own = card.is_some() || threads.is_some() || load != LoadOptions::default();
-            check_mistralrs(&options, own, self.heal, &self.speculate)?;
-        }
         let work = match self.batch {
-            Some(_) if card.is_some() => return Err(not_on_a_card()),
+            Some(_) if tensors => return Err(not_on_a_card()),
             Some(file) => TextsToWrite::batch(file, self.parallel, self.keep_fields, usual),
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
@@ -321,10 +311,9 @@ impl LowGenerate {
             work,
             model: self.model,
             out: self.out,
-            card,
+            by,
             threads,
             load,
-            engine: self.engine,
             options: self.options,
             reach: self.reach.resolve(),
             trees: self.trees,
@@ -373,29 +362,6 @@ impl Generate {
 fn not_on_a_card() -> BadInput {
     BadInput::new("--batch runs on the CPU only, with weights as they are stored")
         .hint("leave --device and --precision out")
-}
-
-/// Refuses options that mistral.rs's engine does not have, or treats otherwise.
-fn check_mistralrs(
-    options: &DecodeOptions,
-    runs_otherwise: bool,
-    heal: bool,
-    speculate: &LowSpeculate,
-) -> Result<(), BadInput> {
-    if !cfg!(feature = "mistralrs") {
-        return Err(BadInput::new("this build of domino has no mistral.rs")
-            .hint("build it with `cargo install --path . --features mistralrs`"));
-    }
-    let cannot = [
-        (runs_otherwise, "--device, --threads, --quantize, --kv or --context"),
-        (!options.penalties.is_none(), "penalties"),
-        (options.close, "--finish"),
-        (heal, "--heal"),
-        (options.logprobs.is_some(), "--logprobs"),
-        (speculate.compares(), "--compare"),
-        (speculate.has_draft_model(), "--draft-model"),
-    ];
-    refuse("--engine mistralrs", &cannot)
 }
 
 /// Refuses the first of the options asked for that do not go with `this`.

@@ -3,8 +3,6 @@
 pub(crate) mod args;
 mod batch;
 mod grammar;
-#[cfg(feature = "mistralrs")]
-mod mistralrs;
 mod one;
 mod report;
 
@@ -16,12 +14,6 @@ use crate::{session::model, terminal::failure::Exit};
 /// Generates one text, or one for each request of a batch.
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
-    #[cfg(feature = "mistralrs")]
-    if let (crate::flags::EngineName::Mistralrs, TextsToWrite::One(prompt, options)) =
-        (command.engine, &command.work)
-    {
-        return mistralrs::run(command, &folder, prompt, options, cache);
-    }
     join_threads(command.threads);
     match &command.work {
         TextsToWrite::One(prompt, options) => one::run(command, &folder, prompt, options, cache),

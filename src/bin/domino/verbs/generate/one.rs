@@ -11,9 +11,7 @@ use domino::decode::{
     CanonicalDecoder, ConditionalDecoder, DecodeOptions, Decoder, Generation, Healing, Steps,
 };
 use domino::vocab::{Tokenizer, Utf8Stream};
-use domino::{
-    Constraint, StepError, TokenId, grammar::GrammarWarning, model::candle::CandleBatch, store::CacheFolder,
-};
+use domino::{Constraint, StepError, TokenId, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use super::args::{Generate, Way};
@@ -23,7 +21,7 @@ use crate::grammar::compiler::{lookahead_number, terminals_name};
 use crate::session::chat::{PromptSource, asked_text, prompt_text};
 use crate::session::drafts::{self, Keeper};
 use crate::session::model::{
-    self, Runner, bad_model, load, read_tokenizer, step_error, tell_idle_quantising,
+    self, BatchRunner, Runner, bad_model, load, read_tokenizer, step_error, tell_no_drafts,
 };
 use crate::terminal::failure::{self, BadInput, Exit, note};
 use crate::terminal::{self, Stdout, count, extend, progress};
@@ -50,13 +48,21 @@ pub(super) fn run(
     let known = command.grammar.as_ref().filter(|_| healed.is_empty() && thought.is_none());
     let (grammar, capturing) = grammar(command, (&vocabulary, cache), (&healed, thought))?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
-    let loaded = load(folder, &command.load, command.card)?;
+    let loaded = load(folder, &command.load, command.by)?;
+    let no_drafts = loaded.no_drafts().map(str::to_owned);
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
     let (mut speculation, mut draft) = (None, None);
     if let Some(grammar) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        draft = command.speculation.draft_model(command.card, grammar, &tokenizer, cache)?;
-        speculation = command.speculation.drafter(known, grammar, folder, &tokenizer, draft.as_ref())?;
+        match no_drafts.as_deref() {
+            None => {
+                draft = command.speculation.draft_model(command.by, grammar, &tokenizer, cache)?;
+                speculation =
+                    command.speculation.drafter(known, grammar, folder, &tokenizer, draft.as_ref())?;
+            }
+            Some(why) if command.speculation.asked => tell_no_drafts(why),
+            Some(_) => {}
+        }
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     progress::watch_interrupts();
@@ -333,10 +339,8 @@ fn conditional(
     particles: NonZeroUsize,
 ) -> anyhow::Result<Written> {
     let model = progress::during(format!("loading {}", folder.display()), || {
-        CandleBatch::load(folder, particles, &command.load)
-    });
-    let model = model.map_err(|error| bad_model(&error))?;
-    tell_idle_quantising(folder, &command.load);
+        BatchRunner::load(folder, particles, &command.load, command.by)
+    })?;
     let mut decoder = ConditionalDecoder::new(model, start, options).map_err(|error| {
         BadInput::new(error.to_string()).hint("give a temperature above 0, and leave such options out")
     })?;
@@ -366,7 +370,7 @@ fn canonical(
     options: &DecodeOptions,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Written> {
-    let mut model = load(folder, &command.load, command.card)?;
+    let mut model = load(folder, &command.load, command.by)?;
     let mut decoder = CanonicalDecoder::new(&mut model, tokenizer, start, options).map_err(|error| {
         BadInput::new(error.to_string()).hint("leave one of the two out, or take --tokenization free")
     })?;

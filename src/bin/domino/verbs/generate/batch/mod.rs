@@ -9,8 +9,8 @@ use std::{collections::HashMap, path::Path, rc::Rc};
 
 use domino::decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId};
 use domino::{
-    CompiledGrammar, Compiler, Constraint, Vocabulary, model::candle::CandleBatch, proposer::Drafter,
-    store::CacheFolder, vocab::Tokenizer,
+    CompiledGrammar, Compiler, Constraint, Vocabulary, proposer::Drafter, store::CacheFolder,
+    vocab::Tokenizer,
 };
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ use crate::grammar::{compiled::Capturing, notation::relaxed_as_json, source::Gra
 use crate::rows::{
     Carried, LastUsed, Lines, NextLine, Row, RowReader, RowReading, SeenIds, WantedGrammar, survey,
 };
-use crate::session::model::{self, bad_model, read_tokenizer, step_error, tell_idle_quantising};
+use crate::session::model::{self, BatchRunner, bad_model, read_tokenizer, step_error, tell_no_drafts};
 use crate::terminal::failure::{self, BadInput, Exit};
 use crate::{session::chat::Prompts, terminal::progress};
 
@@ -47,14 +47,17 @@ pub(super) fn run(
     let tokenizer = read_tokenizer(folder)?;
     let prompts = command.prompts(folder)?;
     let model = progress::during(format!("loading {}", folder.display()), || {
-        CandleBatch::load(folder, rows.parallel, &command.load)
-    })
-    .map_err(|error| bad_model(&error))?;
-    tell_idle_quantising(folder, &command.load);
+        BatchRunner::load(folder, rows.parallel, &command.load, command.by)
+    })?;
+    let drafts = model.no_drafts().is_none();
+    if let Some(why) = model.no_drafts().filter(|_| command.speculation.asked) {
+        tell_no_drafts(why);
+    }
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     progress::watch_interrupts();
     let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
-        let shared = command.speculation.shared(source, grammar, folder, &tokenizer)?;
+        let speculation = Some(&command.speculation).filter(|_| drafts)?;
+        let shared = speculation.shared(source, grammar, folder, &tokenizer)?;
         Some(Rc::new(move || shared.drafter()) as Rc<dyn Fn() -> Drafter>)
     };
     let maker = KitMaker { compiler, captured: &command.captured, drafters: &drafters };
@@ -99,7 +102,7 @@ struct BegunRow {
 }
 
 struct RunningBatch<'a> {
-    decoder: BatchDecoder<CandleBatch>,
+    decoder: BatchDecoder<BatchRunner>,
     vocabulary: Vocabulary,
     tokenizer: &'a Tokenizer,
     prompts: Prompts,

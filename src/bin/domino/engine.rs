@@ -1,0 +1,171 @@
+//! The engine that another program brings along, beside this one's own runner.
+//!
+//! A program of its own has it because it takes long to build or needs more than Rust: it passes the engine
+//! to [`main_with`](crate::main_with), and has all commands of `domino`. Models are then run by that engine,
+//! unless `--engine domino` says otherwise.
+
+use std::{fmt, num::NonZeroUsize, path::Path, sync::OnceLock};
+
+use clap::{ArgMatches, Command};
+use domino::model::{BatchModel, Model, candle::ModelError};
+
+use crate::terminal::failure::BadInput;
+
+/// An engine beside this program's own runner.
+pub trait OtherEngine: Send + Sync {
+    /// The value of `--engine` that means it.
+    fn name(&self) -> &'static str;
+
+    /// Name of the program that has it.
+    fn program(&self) -> &'static str;
+
+    /// Adds flags of its own to a command that runs a model.
+    fn flags(&self, command: Command) -> Command {
+        command
+    }
+
+    /// Takes the values of its flags, before anything is loaded.
+    ///
+    /// # Errors
+    /// If they make no sense.
+    fn take(&self, matches: &ArgMatches) -> Result<(), BadInput> {
+        let _ = matches;
+        Ok(())
+    }
+
+    /// Loads a model for one text at a time.
+    ///
+    /// # Errors
+    /// If it cannot be loaded.
+    fn load(&self, file: &Path, wanted: &WantedModel) -> Result<OtherModel, BadInput>;
+
+    /// Loads a model for this many texts at once, each with a cache of its own.
+    ///
+    /// # Errors
+    /// If it cannot be loaded.
+    fn load_batch(
+        &self,
+        file: &Path,
+        texts: NonZeroUsize,
+        wanted: &WantedModel,
+    ) -> Result<OtherBatch, BadInput>;
+}
+
+impl fmt::Debug for dyn OtherEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What flags that all engines have ask of a model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WantedModel {
+    /// Tokens of a text, its prompt included; `None`: as the engine thinks best.
+    pub context: Option<usize>,
+    /// Threads of a pass on the CPU; `None`: as many as there are cores.
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// A model that the other engine runs for one text at a time.
+pub struct OtherModel {
+    /// The model.
+    pub model: Box<dyn Model<Error = ModelError>>,
+    /// What it is like.
+    pub traits: ModelTraits,
+}
+
+/// A model that the other engine runs for several texts at once.
+pub struct OtherBatch {
+    /// The model.
+    pub model: Box<dyn BatchModel<Error = ModelError>>,
+    /// What it is like.
+    pub traits: ModelTraits,
+}
+
+/// What a model of the other engine is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelTraits {
+    /// Tokens that the model was made for.
+    pub made_for: usize,
+    /// Why nothing may be drafted, as a sentence without a full stop; `None`: drafts may be made.
+    pub no_drafts: Option<String>,
+    /// Where it runs, for people: `cpu`, `cuda`, ..
+    pub device: String,
+}
+
+impl fmt::Debug for OtherModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherModel").field("traits", &self.traits).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OtherBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherBatch").field("traits", &self.traits).finish_non_exhaustive()
+    }
+}
+
+/// The engine of this run.
+static ENGINE: OnceLock<&'static dyn OtherEngine> = OnceLock::new();
+
+/// Commands that run a model, and take the flags of the other engine.
+const RUNNING: [&str; 4] = ["generate", "explain", "serve", "retokenize"];
+
+/// Engines that other programs have, and these programs.
+const ELSEWHERE: [(&str, &str); 2] = [("llama.cpp", "domino-llama-cpp"), ("mistralrs", "domino-mistralrs")];
+
+/// Makes an engine that of this run, before anything is asked about it.
+pub(crate) fn bring(engine: &'static dyn OtherEngine) {
+    // There is one program in a process, and it brings one engine.
+    let _ = ENGINE.set(engine);
+}
+
+/// The other engine of this program, if it has one.
+pub(crate) fn other() -> Option<&'static dyn OtherEngine> {
+    ENGINE.get().copied()
+}
+
+/// Adds the other engine's flags to the commands that run models, and gives the program its name.
+pub(crate) fn with_flags(mut command: Command) -> Command {
+    let Some(engine) = other() else { return command };
+    for name in RUNNING {
+        command = command.mut_subcommand(name, |running| engine.flags(running));
+    }
+    command.name(engine.program()).bin_name(engine.program())
+}
+
+/// Gives the other engine its flags.
+pub(crate) fn take_flags(matches: &ArgMatches) -> Result<(), BadInput> {
+    match (other(), matches.subcommand()) {
+        (Some(engine), Some((name, matches))) if RUNNING.contains(&name) => engine.take(matches),
+        _ => Ok(()),
+    }
+}
+
+/// The value of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EngineName {
+    /// Domino's own runner.
+    Domino,
+    /// The one that this program has beside it.
+    Other,
+}
+
+impl std::str::FromStr for EngineName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let here = other().map(OtherEngine::name);
+        match ELSEWHERE.iter().find(|(name, _)| *name == text) {
+            _ if text == "domino" => Ok(Self::Domino),
+            _ if here == Some(text) => Ok(Self::Other),
+            Some((name, program)) => Err(format!("{name} is the engine of another program, {program}")),
+            None => Err(format!("the engines of this program: domino{}", listed(here))),
+        }
+    }
+}
+
+/// The other engine's name, as it stands in a list behind the first.
+fn listed(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(", {name}"))
+}

@@ -1,0 +1,99 @@
+//! The `domino` program: text that a grammar allows, from a language model.
+//!
+//! It sees only the library's public API. Rooms, each of which uses only those before it:
+//!
+//! * [`terminal`]: what people see and type; [`terminal::failure`] owns exit codes and error messages.
+//! * [`files`]: where texts come from and go to.
+//! * [`engine`]: the engine that another program brings along.
+//! * [`grammar`]: sources of grammars, and what is said of them.
+//! * [`session`]: models, prompts, drafts.
+//! * [`flags`]: groups of flags that several commands share.
+//! * [`rows`]: lines of JSON, for `--batch`.
+//! * [`verbs`], [`serve`]: commands, a file or a folder each.
+//! * [`help`]: how help is arranged.
+//! * [`cli`]: the command line, which resolves to a command.
+
+mod allocator;
+mod cli;
+pub mod engine;
+mod files;
+mod flags;
+mod grammar;
+mod help;
+mod rows;
+mod serve;
+mod session;
+mod terminal;
+mod verbs;
+
+use std::{io::Write, process::ExitCode};
+
+use domino::store::CacheFolder;
+
+use crate::cli::{Command, LowArgs};
+use crate::engine::OtherEngine;
+use crate::terminal::failure::{self, Exit};
+use crate::terminal::{log, progress};
+use crate::verbs::{
+    about, bench_model, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
+    retokenize, trace,
+};
+
+pub use crate::terminal::failure::BadInput;
+
+/// Runs the program on its command line, with an engine beside its own runner, and returns its exit code.
+#[must_use]
+pub fn main_with(engine: &'static dyn OtherEngine) -> ExitCode {
+    engine::bring(engine);
+    main()
+}
+
+/// Runs the program on its command line, and returns its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    allocator::keep_memory();
+    let args = match LowArgs::from_command_line() {
+        Ok(args) => args,
+        Err(error) => {
+            let json = std::env::args_os().any(|word| word == "--json");
+            return failure::report(&error.into(), json, Exit::Failure);
+        }
+    };
+    failure::be_quiet(args.quiet());
+    log::install(args.log());
+    if !args.takes_signals() {
+        progress::catch_interrupts();
+    }
+    let json = args.json();
+    let cache = args.cache();
+    let failure = args.failure();
+    let command = args.install_budgets().and_then(|()| args.resolve());
+    let ended = command.map_err(Into::into).and_then(|command| run(&command, &cache));
+    // The buffer of standard output is written now, since an error would be lost when the program ends.
+    match ended.and_then(|exit| Ok(terminal::stdout().flush().map(|()| exit)?)) {
+        Ok(exit) => ExitCode::from(exit.code()),
+        Err(error) => failure::report(&error, json, failure),
+    }
+}
+
+fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    match command {
+        Command::Generate(command) => generate::run(command, cache),
+        Command::Explain(command) => explain::run(command, cache),
+        Command::Learn(command) => learn::run(command, cache),
+        Command::Serve(command) => serve::run(command, cache),
+        Command::Check(command) => check::run(command),
+        Command::Mask(command) => mask::run(command, cache),
+        Command::Compile(command) => compile::run(command, cache),
+        Command::Inspect(command) => inspect::run(command, cache),
+        Command::Grammars(command) => about::print_grammars(command),
+        Command::Cache(command) => cache::run(command, cache),
+        Command::Model(command) => model::run(command, cache),
+        Command::BenchModel(command) => bench_model::run(command),
+        Command::Retokenize(command) => retokenize::run(command, cache),
+        Command::Trace(command) => trace::run(command),
+        Command::Experiment(command) => experiment::run(command, cache),
+        Command::Completions(command) => about::print_completions(command, LowArgs::arranged()),
+        Command::Man(command) => about::print_man(command, LowArgs::arranged()),
+    }
+}
