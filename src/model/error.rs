@@ -135,6 +135,13 @@ impl ModelError {
         &self.kind
     }
 
+    /// Is this a sound model of a kind that this runner does not read?
+    #[must_use]
+    pub fn is_of_other_kind(&self) -> bool {
+        use ModelErrorKind::{NumberFormat, UnknownArchitecture, Unsupported};
+        matches!(self.kind, UnknownArchitecture(_) | Unsupported { .. } | NumberFormat { .. })
+    }
+
     /// Makes an error of this kind with its `source`.
     pub(crate) fn with_source(
         kind: ModelErrorKind,

@@ -57,7 +57,7 @@ impl fmt::Debug for dyn OtherEngine {
     }
 }
 
-/// What flags that all engines have ask of a model.
+/// Options of a model by flags that all engines have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WantedModel {
     /// Tokens of a text, its prompt included; `None`: as the engine thinks best.
@@ -70,7 +70,7 @@ pub struct WantedModel {
 pub struct OtherModel {
     /// The model.
     pub model: Box<dyn Model<Error = ModelError>>,
-    /// What it is like.
+    /// The traits of the model.
     pub traits: ModelTraits,
 }
 
@@ -78,18 +78,18 @@ pub struct OtherModel {
 pub struct OtherBatch {
     /// The model.
     pub model: Box<dyn BatchModel<Error = ModelError>>,
-    /// What it is like.
+    /// The traits of the model.
     pub traits: ModelTraits,
 }
 
-/// What a model of the other engine is like.
+/// Traits of a model of the other engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelTraits {
     /// Tokens that the model was made for.
     pub made_for: usize,
-    /// Why nothing may be drafted, as a sentence without a full stop; `None`: drafts may be made.
+    /// The reason why nothing may be drafted, as a sentence without a full stop; `None`: drafts may be made.
     pub no_drafts: Option<String>,
-    /// Where it runs, for people: `cpu`, `cuda`, ..
+    /// The device, for people: `cpu`, `cuda`, ..
     pub device: String,
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn take_flags(matches: &ArgMatches) -> Result<(), BadInput> {
 pub(crate) enum EngineName {
     /// Domino's own runner.
     Domino,
-    /// The one that this program has beside it.
+    /// The engine that this program has beside it.
     Other,
 }
 

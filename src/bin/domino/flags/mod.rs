@@ -103,8 +103,8 @@ impl LowCacheFlags {
 /// Flags of the engine and the device that run the model, and of its numbers.
 #[derive(Debug, Args)]
 pub(crate) struct LowDevice {
-    /// Run the model by domino, this program's own runner, or by another engine that the program has. --device,
-    /// --precision, --card, --quantize and --kv are for domino.
+    /// Run the model by domino, this program's own runner, or by another engine that the program has.
+    /// --device, --precision, --card, --quantize and --kv are for domino.
     ///
     /// Other programs with the same commands have other engines: domino-llama-cpp (llama.cpp) and
     /// domino-mistralrs (mistralrs). Default: the other engine, where the program has one.
@@ -218,7 +218,7 @@ impl LowDevice {
         self.device.card.is_some() || self.precision.is_some()
     }
 
-    /// What runs the model.
+    /// Says what runs the model.
     pub(crate) fn resolve(self) -> RunBy {
         if self.is_of_other() {
             return RunBy::Other { threads: self.threads };

@@ -17,8 +17,8 @@ use crate::{
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
-/// The engine is this program's own runner, which writes many texts at once on the CPU and one at a time on a
-/// card (--device), or the other one of the program (--engine).
+/// The engine is this program's own runner, which writes many texts at once on the CPU and one at a time on
+/// a card (--device), or the other one of the program (--engine).
 /// /v1/chat/completions and /v1/completions take a grammar:
 ///
 /// "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
@@ -460,7 +460,7 @@ impl EngineArgs {
         (self.guess != WhenToGuess::Off).then_some(&self.speculation)
     }
 
-    /// Refuses flags that a model of tensors cannot follow: it has one cache, which is as large as its context.
+    /// Refuses flags that a model of tensors cannot follow: it has one cache, as large as its context.
     ///
     /// # Errors
     /// If there is such a flag.

@@ -162,7 +162,7 @@ pub(crate) fn vocabulary(path: &Path, cache: &CacheFolder) -> Result<Vocabulary,
     .map_err(|error| BadInput::new(error.to_string()))
 }
 
-/// What runs a model.
+/// The ways to run a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum RunBy {
     /// Our own products on the CPU, with weights as they are stored.
@@ -258,7 +258,7 @@ impl Runner {
         }
     }
 
-    /// Why nothing may be drafted with this model; `None`: drafts may be made.
+    /// The reason why nothing may be drafted with this model; `None`: drafts may be made.
     pub(crate) fn no_drafts(&self) -> Option<&str> {
         match self {
             Self::Own(_) | Self::Tensors(_) => None,
@@ -374,7 +374,7 @@ impl BatchRunner {
         Ok(Self::Own(Box::new(model)))
     }
 
-    /// Why nothing may be drafted with this model; `None`: drafts may be made.
+    /// The reason why nothing may be drafted with this model; `None`: drafts may be made.
     pub(crate) fn no_drafts(&self) -> Option<&str> {
         match self {
             Self::Own(_) => None,
@@ -466,9 +466,17 @@ pub(crate) fn load(folder: &Path, options: &LoadOptions, by: RunBy) -> Result<Ru
 }
 
 /// Makes the error of a model that cannot be used bad input.
-pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
-    BadInput::new(error.to_string())
+pub(crate) fn bad_model(error: &(dyn std::error::Error + 'static)) -> BadInput {
+    let bad = BadInput::new(error.to_string());
+    match error.downcast_ref::<ModelError>().is_some_and(ModelError::is_of_other_kind) {
+        true => bad.hint(ELSEWHERE),
+        false => bad,
+    }
 }
+
+/// The hint for a model that our own runner does not read.
+const ELSEWHERE: &str = "llama.cpp reads more kinds of GGUF files: the program domino-llama-cpp has the same \
+                         commands (docs/llama-cpp.md)";
 
 /// Reads the tokenizer of a model, and shows that it takes time.
 pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {

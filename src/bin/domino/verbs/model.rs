@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domino::model::candle::{KvFormat, ModelDescription, ModelError, available_memory};
+use domino::model::candle::{FormatShare, KvFormat, ModelDescription, available_memory};
 use domino::{Vocabulary, chat::ChatTemplate, grammar::tools::Spelling, store::CacheFolder};
 use indicatif::BinaryBytes;
 use serde_json::{Value, json};
@@ -24,12 +24,13 @@ const CACHES: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 /// Nothing but the heads of its files is read. Shares of formats are of the parameters. The memory of a run
 /// is that of the weights and of the cache, and some more for the passes.
 ///
-/// With --json one object is printed: model, architecture, name, parameters, layers, hidden, intermediate,
-/// heads, kv_heads, head_dim, context, window (null: layers see all), tied_embeddings, formats (a list of
-/// format, parameters, share and bytes), vocabulary (size, rows of the output product, special: a list of
-/// id and name, end_of_text: ids, bos: a name or null), chat_template (null, or family, tools,
-/// tool_spelling and bytes, or error), and memory (weights, cache: by --kv for 1,000 tokens, available; all
-/// in bytes).
+/// With --json one object is printed: model, engines (that read it: domino, llama.cpp), architecture, name,
+/// parameters, layers, hidden, intermediate, heads, kv_heads, head_dim, context, window (null: layers see
+/// all), tied_embeddings, formats (a list of format, parameters, share and bytes), vocabulary (size, rows of
+/// the output product, special: a list of id and name, end_of_text: ids, bos: a name or null), chat_template
+/// (null, or family, tools, tool_spelling and bytes, or error), and memory (weights, cache: by --kv for 1,000
+/// tokens, available; all in bytes). Of a GGUF file that domino's own runner does not read there are model,
+/// engines, unread (why not), vocabulary and chat_template.
 #[derive(Debug, Args)]
 pub(crate) struct LowModel {
     /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
@@ -57,7 +58,9 @@ impl LowModel {
 /// The printed facts of a model.
 struct ModelTold {
     name: String,
-    description: ModelDescription,
+    /// What the files say of its shape, or why our own runner cannot read them.
+    description: Result<ModelDescription, String>,
+    is_gguf: bool,
     vocabulary: Vocabulary,
     template: Result<Option<ChatTemplate>, String>,
 }
@@ -67,7 +70,8 @@ pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<E
     let folder = model::locate(command.model.as_deref())?;
     let told = ModelTold {
         name: command.model.as_deref().unwrap_or_else(|| short(&folder)).display().to_string(),
-        description: ModelDescription::of_model(&folder).map_err(bad_model)?,
+        description: description(&folder)?,
+        is_gguf: folder.is_file(),
         vocabulary: model::vocabulary(&folder, cache)?,
         template: ChatTemplate::of_model(&folder, false).map_err(|error| error.to_string()),
     };
@@ -83,8 +87,14 @@ pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<E
     Ok(Exit::Success)
 }
 
-fn bad_model(error: ModelError) -> BadInput {
-    BadInput::new(error.to_string())
+/// Reads the description. Of a GGUF file of a kind that our own runner does not read the error is told beside
+/// what else the file says.
+fn description(folder: &Path) -> Result<Result<ModelDescription, String>, BadInput> {
+    match ModelDescription::of_model(folder) {
+        Ok(description) => Ok(Ok(description)),
+        Err(error) if folder.is_file() && error.is_of_other_kind() => Ok(Err(error.to_string())),
+        Err(error) => Err(model::bad_model(&error)),
+    }
 }
 
 /// The last part of a path: output does not reveal the folders of the default model.
@@ -94,56 +104,28 @@ fn short(folder: &Path) -> &Path {
 
 impl ModelTold {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let ModelDescription { layers, hidden, intermediate, heads, kv_heads, head_dim, .. } =
-            self.description;
-        let tied = if self.description.tied { ", embeddings tied" } else { "" };
-        let architecture = self.description.architecture.as_deref().unwrap_or("unknown");
-        let named = self.description.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        let caches = CACHES.map(|kv| match self.description.cache(kv, TOKENS) {
-            Some(bytes) => format!("{} ({kv})", BinaryBytes(bytes)),
-            None => format!("too much ({kv})"),
-        });
-        vec![
-            ("architecture", format!("{architecture}{named}")),
-            ("parameters", grouped(self.description.parameters())),
-            (
-                "shape",
-                format!(
-                    "{layers} layers, hidden {hidden}, intermediate {intermediate}, {heads} heads of \
-                     {head_dim} ({kv_heads} of keys and values){tied}"
-                ),
-            ),
-            ("formats", self.formats()),
-            ("context", self.context()),
-            ("vocabulary", self.tokens()),
-            ("chat template", self.template()),
-            (
-                "memory",
-                format!(
-                    "weights {}, and for 1,000 tokens {}",
-                    BinaryBytes(self.description.memory),
-                    caches.join(", ")
-                ),
-            ),
-        ]
-    }
-
-    fn formats(&self) -> String {
-        let all = self.description.parameters().max(1);
-        let share = |part: u64| {
-            let thousandths = part.saturating_mul(1_000) / all;
-            format!("{}.{}%", thousandths / 10, thousandths % 10)
+        let mut lines = match &self.description {
+            Ok(description) => shape(description),
+            Err(unread) => vec![("domino", unread.clone())],
         };
-        let formats = self.description.formats.iter();
-        formats.map(|one| format!("{} {}", one.format, share(one.parameters))).collect::<Vec<_>>().join(", ")
+        lines.push(("engines", self.engines().join(", ")));
+        lines.push(("vocabulary", self.tokens()));
+        lines.push(("chat template", self.template()));
+        if let Ok(description) = &self.description {
+            let caches = CACHES.map(|kv| match description.cache(kv, TOKENS) {
+                Some(bytes) => format!("{} ({kv})", BinaryBytes(bytes)),
+                None => format!("too much ({kv})"),
+            });
+            let weights = BinaryBytes(description.memory);
+            lines.push(("memory", format!("weights {weights}, and for 1,000 tokens {}", caches.join(", "))));
+        }
+        lines
     }
 
-    fn context(&self) -> String {
-        let context = format!("{} tokens", grouped(self.description.context));
-        match self.description.window {
-            Some(window) => format!("{context}, of which some layers see {}", grouped(window)),
-            None => context,
-        }
+    /// Names the engines that read the model. Whether llama.cpp does is known when it loads it.
+    fn engines(&self) -> Vec<&'static str> {
+        let own = self.description.is_ok().then_some("domino");
+        own.into_iter().chain(self.is_gguf.then_some("llama.cpp")).collect()
     }
 
     fn tokens(&self) -> String {
@@ -185,19 +167,11 @@ impl ModelTold {
     }
 
     fn object(&self) -> Value {
-        let all = self.description.parameters().max(1);
-        #[expect(clippy::cast_precision_loss, reason = "a share of parameters")]
-        let formats: Vec<Value> = self
-            .description
-            .formats
-            .iter()
-            .map(|one| {
-                json!({
-                    "format": one.format.to_string(), "parameters": one.parameters,
-                    "share": one.parameters as f64 / all as f64, "bytes": one.bytes,
-                })
-            })
-            .collect();
+        let mut object = json!({ "model": self.name, "engines": self.engines() });
+        match &self.description {
+            Ok(description) => terminal::extend(&mut object, described(description)),
+            Err(unread) => object["unread"] = unread.as_str().into(),
+        }
         let special: Vec<Value> = self
             .vocabulary
             .special_tokens()
@@ -216,25 +190,84 @@ impl ModelTold {
                 (value, template.token("bos_token"))
             }
         };
-        let caches: serde_json::Map<String, Value> =
-            CACHES.iter().map(|kv| (kv.to_string(), self.description.cache(*kv, TOKENS).into())).collect();
-        let ModelDescription { layers, hidden, intermediate, heads, kv_heads, .. } = self.description;
-        json!({
-            "model": self.name, "architecture": self.description.architecture, "name": self.description.name,
-            "parameters": self.description.parameters(), "layers": layers, "hidden": hidden,
-            "intermediate": intermediate, "heads": heads, "kv_heads": kv_heads,
-            "head_dim": self.description.head_dim, "context": self.description.context,
-            "window": self.description.window, "tied_embeddings": self.description.tied, "formats": formats,
-            "vocabulary": {
-                "size": self.vocabulary.size(), "rows": self.description.vocabulary, "special": special,
-                "end_of_text": ends, "bos": bos,
-            },
-            "chat_template": template,
-            "memory": {
-                "weights": self.description.memory, "cache": caches, "available": available_memory(),
-            },
-        })
+        let rows = self.description.as_ref().ok().map(|description| description.vocabulary);
+        object["vocabulary"] = json!({
+            "size": self.vocabulary.size(), "rows": rows, "special": special, "end_of_text": ends, "bos": bos,
+        });
+        object["chat_template"] = template;
+        if let Ok(description) = &self.description {
+            object["memory"] = memory(description);
+        }
+        object
     }
+}
+
+/// What people are shown of a shape, with names.
+fn shape(description: &ModelDescription) -> Vec<(&'static str, String)> {
+    let ModelDescription { layers, hidden, intermediate, heads, kv_heads, head_dim, .. } = description;
+    let tied = if description.tied { ", embeddings tied" } else { "" };
+    let architecture = description.architecture.as_deref().unwrap_or("unknown");
+    let named = description.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    vec![
+        ("architecture", format!("{architecture}{named}")),
+        ("parameters", grouped(description.parameters())),
+        (
+            "shape",
+            format!(
+                "{layers} layers, hidden {hidden}, intermediate {intermediate}, {heads} heads of {head_dim} \
+                 ({kv_heads} of keys and values){tied}"
+            ),
+        ),
+        ("formats", formats(description)),
+        ("context", context(description)),
+    ]
+}
+
+fn formats(description: &ModelDescription) -> String {
+    let all = description.parameters().max(1);
+    let share = |part: u64| {
+        let thousandths = part.saturating_mul(1_000) / all;
+        format!("{}.{}%", thousandths / 10, thousandths % 10)
+    };
+    let formats = description.formats.iter();
+    formats.map(|one| format!("{} {}", one.format, share(one.parameters))).collect::<Vec<_>>().join(", ")
+}
+
+fn context(description: &ModelDescription) -> String {
+    let context = format!("{} tokens", grouped(description.context));
+    match description.window {
+        Some(window) => format!("{context}, of which some layers see {}", grouped(window)),
+        None => context,
+    }
+}
+
+/// The fields of an object about the shape of a model.
+fn described(description: &ModelDescription) -> serde_json::Map<String, Value> {
+    let all = description.parameters().max(1);
+    #[expect(clippy::cast_precision_loss, reason = "a share of parameters")]
+    let format = |one: &FormatShare| {
+        json!({
+            "format": one.format.to_string(), "parameters": one.parameters,
+            "share": one.parameters as f64 / all as f64, "bytes": one.bytes,
+        })
+    };
+    let formats: Vec<Value> = description.formats.iter().map(format).collect();
+    let ModelDescription { layers, hidden, intermediate, heads, kv_heads, .. } = description;
+    let fields = json!({
+        "architecture": description.architecture, "name": description.name,
+        "parameters": description.parameters(), "layers": layers, "hidden": hidden,
+        "intermediate": intermediate, "heads": heads, "kv_heads": kv_heads,
+        "head_dim": description.head_dim, "context": description.context, "window": description.window,
+        "tied_embeddings": description.tied, "formats": formats,
+    });
+    fields.as_object().cloned().unwrap_or_default()
+}
+
+/// What a run takes of memory, in bytes.
+fn memory(description: &ModelDescription) -> Value {
+    let caches: serde_json::Map<String, Value> =
+        CACHES.iter().map(|kv| (kv.to_string(), description.cache(*kv, TOKENS).into())).collect();
+    json!({ "weights": description.memory, "cache": caches, "available": available_memory() })
 }
 
 /// Writes a number with commas between thousands.

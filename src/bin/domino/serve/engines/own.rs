@@ -1,5 +1,5 @@
-//! The engine of models: a thread with a batch decoder, which texts join and leave at any pass. It writes many
-//! at once, and with a model of tensors one after the other. The thread's [`Desk`] takes orders, makes passes
+//! The engine of models: a thread with a batch decoder, which texts join and leave at any pass. It writes
+//! many at once, and with a model of tensors one after the other. The thread's [`Desk`] takes orders, makes passes
 //! for all texts, and sends their events.
 //!
 //! Invariants: the thread ends with its engine; an error in one text ends only that text; a text whose
@@ -43,7 +43,7 @@ pub(super) struct OwnEngine {
 pub(super) struct RunningFacts {
     /// Tokens of a text, its prompt included.
     pub(super) context: usize,
-    /// Why nothing may be drafted; `None`: drafts may be made.
+    /// The reason why nothing may be drafted; `None`: drafts may be made.
     pub(super) no_drafts: Option<String>,
 }
 
@@ -125,7 +125,7 @@ struct EngineJob {
 }
 
 impl EngineJob {
-    /// Does all work of the thread. A model of tensors has one cache: there texts take turns, each as a whole.
+    /// Does all work of the thread. A model of tensors has one cache: there texts take turns, each whole.
     fn work(self, ends: EngineEnds) {
         // This must come before anything uses the pool.
         join_threads(self.threads);
@@ -133,7 +133,7 @@ impl EngineJob {
             RunBy::Stored => ends.work(self.batch()),
             RunBy::Other { .. } => ends.work(self.other()),
             RunBy::Tensors(_) => match Runner::load(&self.path, &self.load, self.by) {
-                // Prompts are read in one pass, as by `generate`: there the last bits of keys hang on the passes.
+                // Prompts are read in one pass, as by `generate`: the last bits of keys hang on the passes.
                 Ok(mut model) => {
                     tell_context(model.context(), model.made_for(), &self.load);
                     ends.work(self.decoder(InTurns::new(&mut model, self.texts), None));

@@ -28,6 +28,6 @@ impl LowExperiment {
 
 /// Refuses the command, since this build has no experiments.
 pub(crate) fn run(_command: &Experiment, _cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let hint = "build one that has: cargo install --path . --features experiments";
+    let hint = "build one that has: cargo install --path src/bin/domino --features experiments";
     Err(BadInput::new("this build of domino has no experiments").hint(hint).into())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{io::Write, num::NonZeroUsize};
 
 use clap::Args;
-use domino::decode::{DecodeOptions, Decoder, Finish};
+use domino::decode::{DecodeOptions, Decoder, Finish, Generation};
 use domino::model::candle::{LoadOptions, join_threads};
 use domino::{
     CompiledGrammar, Compiler, Lookahead, TerminalRun, Terminals, grammar::GrammarWarning,
@@ -46,12 +46,13 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let drafts = model.no_drafts().is_none();
     let mut builder = Decoder::builder(model).vocabulary(vocabulary.clone()).options(command.options.clone());
     let mut drafter = None;
-    if let Some((_, grammar)) = &grammar {
+    if let Some((source, grammar)) = &grammar {
         builder = builder.constraint(grammar.constraint());
-    }
-    if let Some((source, grammar)) = grammar.as_ref().filter(|_| drafts) {
-        let draft = command.speculation.draft_model(command.by, grammar, &tokenizer, cache)?;
-        drafter = command.speculation.drafter(Some(source), grammar, &folder, &tokenizer, draft.as_ref())?;
+        if drafts {
+            let guesses = &command.speculation;
+            let draft = guesses.draft_model(command.by, grammar, &tokenizer, cache)?;
+            drafter = guesses.drafter(Some(source), grammar, &folder, &tokenizer, draft.as_ref())?;
+        }
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     decoder.set_drafter(drafter.map(|(drafter, _)| drafter));
@@ -64,15 +65,11 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
         decoder.replay(&ids, &tokens, command.alternatives).map_err(step_error)
     })?;
     let underneath = grammar.as_ref().map(|(source, grammar)| underneath(source, grammar, &generation.text));
-    let mut settings = settings(command);
-    if generation.reasoning.is_some() {
-        settings.push(("the grammar begins at byte", generation.answer_at.to_string()));
-    }
     let facts = Facts {
         model: model_name(command.model.as_deref(), &folder),
         grammar: command.grammar.as_ref().map(|source| without_folder(source.name())),
         prompt,
-        settings,
+        settings: settings(command, &generation),
         finish: if interrupted { "interrupted" } else { finish_name(generation.finish) },
         tokens: facts::tokens(&vocabulary, &generation, replayed, &passes, underneath.as_ref()),
         passes: generation.stats.passes,
@@ -159,7 +156,7 @@ fn without_folder(name: String) -> String {
     own.unwrap_or(name)
 }
 
-fn settings(command: &Explain) -> Vec<(&'static str, String)> {
+fn settings(command: &Explain, generation: &Generation) -> Vec<(&'static str, String)> {
     let options = &command.options;
     let mut settings = vec![
         ("temperature", options.sampling.temperature().to_string()),
@@ -168,6 +165,9 @@ fn settings(command: &Explain) -> Vec<(&'static str, String)> {
     ];
     if let Lookahead::Terminals(k) = command.reach.lookahead {
         settings.push(("lookahead", k.to_string()));
+    }
+    if generation.reasoning.is_some() {
+        settings.push(("the grammar begins at byte", generation.answer_at.to_string()));
     }
     settings
 }
