@@ -65,6 +65,15 @@ impl LlamaCppModel {
         vocabulary::read(&self.path, self.sequences.model())
     }
 
+    /// The vocabulary of llama.cpp's pieces: the bytes that it writes for each token. Control tokens are
+    /// special, and all tokens that end a generation end a text.
+    ///
+    /// # Errors
+    /// If no token ends the text, or none has bytes.
+    pub fn vocabulary_of_pieces(&self) -> Result<Vocabulary, domino::VocabularyError> {
+        vocabulary::of_pieces(self.sequences.model())
+    }
+
     /// The tokens of a text, as llama.cpp's tokenizer splits it. With `special`, the tokens that the model
     /// wants around a text are added, and names of special tokens in the text mean these.
     #[must_use]

@@ -22,7 +22,7 @@ use llama_cpp_2::{
 use self_cell::self_cell;
 
 use crate::{
-    backend::{backend, card, engine_error},
+    backend::{backend, card, engine_error, with_reason},
     options::{BATCH, LlamaCppOptions, USUAL_CONTEXT},
 };
 
@@ -70,12 +70,15 @@ impl Sequences {
             return Err(ModelErrorKind::MissingFile(path.to_owned()).into());
         }
         if path.is_dir() {
-            return Err(engine_error(format!("{} is a folder, not a GGUF file", path.display())));
+            return Err(engine_error(format_args!("{} is a folder, not a GGUF file", path.display())));
         }
         let layers = options.layers_on_card();
         let params = LlamaModelParams::default().with_n_gpu_layers(layers);
-        let model = LlamaModel::load_from_file(backend, path, &params)
-            .map_err(|error| engine_error(format!("cannot load {}: {error}", path.display())))?;
+        let (model, reason) = with_reason(|| LlamaModel::load_from_file(backend, path, &params));
+        let model = model.map_err(|error| {
+            let reason = reason.unwrap_or_else(|| error.to_string());
+            engine_error(format_args!("cannot load {}: {reason}", path.display()))
+        })?;
         let made_for = model.n_ctx_train() as usize;
         let context = options.context.unwrap_or(made_for.min(USUAL_CONTEXT));
         if context == 0 || context > made_for {
@@ -84,8 +87,10 @@ impl Sequences {
         let can_roll_back = !model.is_recurrent() && !model.is_hybrid();
         let params = context_params(context, count, options)?;
         let loaded = Loaded::try_new(model, |model| {
-            model.new_context(backend, params).map_err(|_| {
-                engine_error(format!("no memory for {count} times {context} tokens; take a shorter context"))
+            let (made, reason) = with_reason(|| model.new_context(backend, params));
+            made.map_err(|error| {
+                let reason = reason.unwrap_or_else(|| error.to_string());
+                engine_error(format_args!("no room for {count} times {context} tokens: {reason}"))
             })
         })?;
         let vocabulary = usize::try_from(loaded.borrow_owner().n_vocab()).unwrap_or(0);
@@ -208,10 +213,10 @@ impl Sequences {
             let (token, position) = (number(token.index())?, number(*position)?);
             batch
                 .add(LlamaToken::new(token), position, &[number(*sequence)?], *row)
-                .map_err(|error| engine_error(error.to_string()))?;
+                .map_err(|error| engine_error(error))?;
         }
         self.loaded.with_dependent_mut(|_, context| {
-            context.decode(batch).map_err(|error| engine_error(error.to_string()))?;
+            context.decode(batch).map_err(|error| engine_error(error))?;
             for (place, planned) in tokens.iter().enumerate().filter(|(_, planned)| planned.row) {
                 values[planned.input].extend_from_slice(context.get_logits_ith(number(place)?));
             }
@@ -260,7 +265,7 @@ impl Sequences {
         let from = Some(position).filter(|position| *position > 0);
         self.loaded
             .with_dependent_mut(|_, context| context.kv_cache_seq_rm(sequence, from, None))
-            .map_err(|error| engine_error(error.to_string()))
+            .map_err(|error| engine_error(error))
     }
 }
 
@@ -298,5 +303,5 @@ fn context_params(
 
 /// A number in llama.cpp's width.
 fn number<T: TryFrom<usize>>(number: usize) -> Result<T, ModelError> {
-    T::try_from(number).map_err(|_| engine_error(format!("{number} is too large a number")))
+    T::try_from(number).map_err(|_| engine_error(format_args!("{number} is too large a number")))
 }
