@@ -23,7 +23,7 @@ fn finish(output: Output) -> Run {
 }
 
 pub(crate) fn domino(arguments: &[&str], stdin: &[u8]) -> Run {
-    domino_in(Path::new("."), arguments, stdin)
+    domino_in(Path::new(env!("DOMINO_ROOT")), arguments, stdin)
 }
 
 pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run {
@@ -36,7 +36,7 @@ pub(crate) fn program() -> Command {
     for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
         program.env_remove(variable);
     }
-    program.env("DOMINO_NO_CACHE", "1");
+    program.env("DOMINO_NO_CACHE", "1").current_dir(env!("DOMINO_ROOT"));
     program
 }
 
