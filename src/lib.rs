@@ -83,7 +83,6 @@
 //! * [`shipped`]: grammars that come with the library.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `experiment` (feature `experiments`): grids of runs, their records, and what they add up to.
-//! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
 //!
 //! # Features
 //!
@@ -136,9 +135,6 @@ pub mod shipped;
 #[cfg(feature = "experiments")]
 pub mod experiment;
 
-#[cfg(feature = "mistralrs")]
-pub mod mistralrs;
-
 #[cfg(feature = "oracle")]
 #[doc(hidden)]
 pub use domino_engine::further;
@@ -170,8 +166,4 @@ mod pages {
 
     #[doc = include_str!("../docs/json-schema.md")]
     mod json_schema {}
-
-    #[cfg(feature = "mistralrs")]
-    #[doc = include_str!("../docs/mistralrs.md")]
-    mod mistralrs {}
 }

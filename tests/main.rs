@@ -18,9 +18,6 @@ mod grammar;
 mod hostile;
 // Views of every stage of compilation.
 mod inspect;
-// The plugin for mistral.rs.
-#[cfg(feature = "mistralrs")]
-mod mistralrs;
 // The model runners against reference logits, their files, and the hub.
 mod model;
 // Pages: their commands, links and examples.

@@ -74,6 +74,34 @@ pub struct Generation {
     pub stats: DecodeStats,
 }
 
+impl Generation {
+    /// A text that another engine wrote, of one piece, with nothing that only our own decoders know.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_engine(
+        tokens: Vec<TokenId>,
+        text: Vec<u8>,
+        finish: Finish,
+        complete: bool,
+        stats: DecodeStats,
+    ) -> Self {
+        let (reasoning, answer_at, end_of_text) = (None, 0, None);
+        let (completion, logprobs) = (None, Vec::new());
+        Self {
+            tokens,
+            text,
+            complete,
+            reasoning,
+            answer_at,
+            finish,
+            end_of_text,
+            completion,
+            logprobs,
+            stats,
+        }
+    }
+}
+
 /// One token generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

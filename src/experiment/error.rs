@@ -219,8 +219,8 @@ impl ExperimentError {
                 "run the definition by `cargo experiment methods --features peers`, or leave the method out"
             }
             Self::NoHost(_) => {
-                "build it with `cargo install --path . --features experiments,mistralrs`, \
-                 or leave the method out"
+                "run the definition by `cargo run --release -p domino-mistralrs --features experiments -- \
+                 experiment`, or leave the method out"
             }
             Self::NoPrograms(_) => "run the definition by `domino experiment`, or leave the method out",
             Self::Program { .. } => {

@@ -5,7 +5,7 @@
 //! token: until then nothing has been generated.
 
 use super::error::RequestError;
-use crate::{Constraint, Patience, StepError, StepErrorKind, ids::TokenId};
+use domino::{Constraint, Patience, StepError, StepErrorKind, ids::TokenId};
 
 /// A constraint that follows the engine's contexts.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ fn overruled(error: StepError) -> RequestError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
+    use domino::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
     /// A place under `(ab)*c`, with tokens a, b, c and an end.
     fn place() -> ContextFollower {

@@ -1,6 +1,6 @@
 //! Errors of requests, and of an engine's tokens.
 
-use crate::{StepError, decode::DrawError, ids::TokenId, vocab::VocabularyError};
+use domino::{StepError, decode::DrawError, ids::TokenId, vocab::VocabularyError};
 
 /// Reason why a request's text was ended early; it is then only a prefix of a text of the grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

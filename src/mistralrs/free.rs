@@ -10,7 +10,7 @@ use mistralrs_candle::Tensor;
 use mistralrs_core::CustomLogitsProcessor;
 
 use super::{RequestWatch, row};
-use crate::{
+use domino::{
     decode::Sampler,
     vocab::{TokenSet, Vocabulary},
 };
@@ -97,7 +97,7 @@ mod tests {
     use mistralrs_candle::Device;
 
     use super::*;
-    use crate::{decode::Sampling, ids::TokenId};
+    use domino::{decode::Sampling, ids::TokenId};
 
     fn vocabulary() -> Vocabulary {
         let tokens = (0..).zip(["a", "b", "c"]);

@@ -7,7 +7,8 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use domino::{CompiledGrammar, mistralrs::GrammarLogitsProcessor};
+//! use domino::CompiledGrammar;
+//! use domino_mistralrs::GrammarLogitsProcessor;
 //! use mistralrs_core::NormalRequest;
 //!
 //! fn constrain(request: &mut NormalRequest, grammar: &CompiledGrammar) {
@@ -25,10 +26,8 @@
 //!
 //! ```no_run
 //! use std::{error::Error, sync::Arc};
-//! use domino::{
-//!     Compiler, Limits, grammar::json_schema::SchemaOptions,
-//!     mistralrs::{GrammarLogitsProcessor, vocabulary},
-//! };
+//! use domino::{Compiler, Limits, grammar::json_schema::SchemaOptions};
+//! use domino_mistralrs::{GrammarLogitsProcessor, vocabulary};
 //! use mistralrs_core::{NormalRequest, Pipeline};
 //!
 //! fn constrain(
@@ -82,3 +81,10 @@ pub use speculative::{
 };
 pub use vocabulary::{tokenizer, vocabulary};
 pub use watch::RequestWatch;
+
+/// The programs in the plugin's page, as doctests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../docs/mistralrs.md")]
+    mod mistralrs {}
+}

@@ -10,7 +10,7 @@ use mistralrs_candle::Tensor;
 use mistralrs_core::CustomLogitsProcessor;
 
 use super::{context::ContextFollower, error::RequestError, row, watch::RequestWatch};
-use crate::{
+use domino::{
     Constraint,
     decode::{Masking, Sampler},
     ids::TokenId,

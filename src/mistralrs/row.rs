@@ -2,7 +2,7 @@
 
 use mistralrs_candle::{DType, Device, Tensor};
 
-use crate::{
+use domino::{
     decode::DrawError,
     ids::TokenId,
     vocab::{TokenSet, Vocabulary},

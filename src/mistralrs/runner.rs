@@ -22,9 +22,9 @@ use super::{AttachError, GrammarSpeculativeLoader, Guesses, LoadError, Speculati
 use super::{
     EngineVocabularyError, GrammarLogitsProcessor, RequestError, RequestWatch, free::FreeLogitsProcessor,
 };
-use crate::{
+use domino::{
     Constraint,
-    decode::{DecodeOptions, DecodeStats, Finish, Generation, Sampler},
+    decode::{DecodeOptions, Finish, Generation, Sampler},
     ids::TokenId,
     vocab::{Tokenizer, Vocabulary},
 };
@@ -244,12 +244,10 @@ impl EngineRunner {
         }
         let tokens = watch.tokens();
         stop.search(&tokens);
-        let stats = DecodeStats {
-            total_time: begun.elapsed(),
-            prompt_tokens: prompt.len(),
-            tokens: stop.kept(&tokens).len(),
-            ..watch.stats()
-        };
+        let kept = stop.kept(&tokens).to_vec();
+        let mut stats = watch.stats();
+        stats.total_time = begun.elapsed();
+        (stats.prompt_tokens, stats.tokens) = (prompt.len(), kept.len());
         let finish = match stop.found {
             Some(_) => Finish::StopString,
             None if watch.has_ended() => Finish::Stop,
@@ -259,18 +257,7 @@ impl EngineRunner {
             let mut constraint = constraint.fork();
             constraint.advance_text(&stop.text).unwrap_or(false) && constraint.is_complete()
         });
-        Ok(Generation {
-            tokens: stop.kept(&tokens).to_vec(),
-            text: stop.text,
-            complete,
-            finish,
-            reasoning: None,
-            answer_at: 0,
-            end_of_text: None,
-            completion: None,
-            logprobs: Vec::new(),
-            stats,
-        })
+        Ok(Generation::of_engine(kept, stop.text, finish, complete, stats))
     }
 
     /// Sends a request to the engine.

@@ -3,7 +3,7 @@
 use mistralrs_core::Pipeline;
 
 use super::error::EngineVocabularyError;
-use crate::{
+use domino::{
     ids::TokenId,
     vocab::{Tokenizer, Vocabulary},
 };
@@ -17,7 +17,7 @@ use crate::{
 /// ```no_run
 /// # async fn f(pipeline: std::sync::Arc<tokio::sync::Mutex<dyn mistralrs_core::Pipeline + Send + Sync>>)
 /// # -> Result<(), Box<dyn std::error::Error>> {
-/// let vocabulary = domino::mistralrs::vocabulary(&*pipeline.lock().await)?;
+/// let vocabulary = domino_mistralrs::vocabulary(&*pipeline.lock().await)?;
 /// let compiler = domino::Compiler::new(vocabulary);
 /// # Ok(()) }
 /// ```

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use super::error::RequestError;
-use crate::{decode::DecodeStats, ids::TokenId};
+use domino::{decode::DecodeStats, ids::TokenId};
 
 /// A view of a request's processor that stays with the caller. Cloning shares it.
 #[derive(Debug, Clone, Default)]

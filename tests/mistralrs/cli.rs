@@ -1,4 +1,4 @@
-//! `domino generate --engine mistralrs`.
+//! `domino-mistralrs generate`.
 
 use serde_json::Value;
 
@@ -21,10 +21,10 @@ fn generate(arguments: &[&str]) -> Value {
 #[test]
 fn drafts_in_mistralrs_change_no_token() {
     let job = ["--grammar", "json", "--seed", "2"];
-    let own = generate(&[&job[..], &["--speculate", "off"]].concat());
-    let masks = generate(&[&job[..], &["--engine", "mistralrs", "--speculate", "off"]].concat());
+    let own = generate(&[&job[..], &["--engine", "domino", "--speculate", "off"]].concat());
+    let masks = generate(&[&job[..], &["--speculate", "off"]].concat());
     assert_eq!(masks["drafted"], Value::Null);
-    let drafts = generate(&[&job[..], &["--engine", "mistralrs", "--speculate", "5"]].concat());
+    let drafts = generate(&[&job[..], &["--speculate", "5"]].concat());
     assert_eq!(drafts["token_ids"], masks["token_ids"]);
     let count = |found: &Value, key: &str| found[key].as_u64().unwrap();
     assert!(
@@ -44,21 +44,35 @@ fn drafts_in_mistralrs_change_no_token() {
 
 #[test]
 fn the_engine_heeds_stop_strings_and_writes_free_texts() {
-    let cut = generate(&["--engine", "mistralrs", "--regex", "[a-z]{3} [0-9]+ [a-z]+", "--stop", " "]);
+    let cut = generate(&["--regex", "[a-z]{3} [0-9]+ [a-z]+", "--stop", " "]);
     assert_eq!(cut["finish"], "stop_string");
     assert!(!cut["text"].as_str().unwrap().contains(' '), "{cut}");
-    let free = generate(&["--engine", "mistralrs", "-t", "0"]);
-    assert_eq!(free["text"], generate(&["-t", "0"])["text"]);
+    let free = generate(&["-t", "0"]);
+    assert_eq!(free["text"], generate(&["--engine", "domino", "-t", "0"])["text"]);
 }
 
 #[test]
 fn flags_that_the_engine_lacks_are_refused() {
-    for flags in [&["--finish", "--grammar", "json"][..], &["--repeat-penalty", "1.1"], &["--device", "cuda"]]
-    {
-        let run = run(&[&["--engine", "mistralrs"], flags].concat());
+    for (flags, said) in [
+        (&["--finish", "--grammar", "json"][..], "--finish: not with --engine mistralrs"),
+        (&["--repeat-penalty", "1.1"], "penalties: not with"),
+        (&["--regex", "a", "--heal"], "--heal: not with"),
+        (&["--regex", "a", "--tokenization", "canonical"], "--tokenization canonical: not with"),
+        (&["--kv", "f16"], "--engine domino"),
+        (&["--threads", "2"], "--engine domino"),
+        (&["--isq", "q99"], "--isq takes bits"),
+    ] {
+        let run = run(flags);
         assert_eq!(run.code, Some(2), "{flags:?}");
-        assert!(run.stderr.contains("not with --engine mistralrs"), "{}", run.stderr);
+        assert!(run.stderr.contains(said), "{flags:?}: {}", run.stderr);
     }
-    let batch = run(&["--engine", "mistralrs", "--batch", "-"]);
-    assert_eq!(batch.code, Some(2));
+    let model = model().display().to_string();
+    for (job, said) in [
+        (&["generate", "--batch", "-", "--model", &model][..], "--batch: not with"),
+        (&["explain", "--regex", "a", "--model", &model], "not rows of logits"),
+    ] {
+        let run = domino(job, b"");
+        assert_eq!(run.code, Some(2), "{job:?}");
+        assert!(run.stderr.contains(said), "{job:?}: {}", run.stderr);
+    }
 }

@@ -25,8 +25,10 @@ pub(super) const PROMPTS: [&str; 4] = [
 
 pub(super) type SharedPipeline = Arc<tokio::sync::Mutex<dyn Pipeline + Send + Sync>>;
 
+/// The repository, two folders above the package.
 fn repository() -> &'static Path {
-    Path::new(env!("DOMINO_ROOT"))
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().nth(2).expect("the package is in the repository")
 }
 
 pub(super) fn model() -> PathBuf {
@@ -83,8 +85,8 @@ impl Engine {
     pub(super) fn of(pipeline: SharedPipeline, prefix_cache: bool) -> Self {
         let (vocabulary, tokenizer) = {
             let pipeline = pipeline.blocking_lock();
-            let vocabulary = domino::mistralrs::vocabulary(&*pipeline).expect("a vocabulary");
-            (vocabulary, domino::mistralrs::tokenizer(&*pipeline).expect("a tokenizer"))
+            let vocabulary = domino_mistralrs::vocabulary(&*pipeline).expect("a vocabulary");
+            (vocabulary, domino_mistralrs::tokenizer(&*pipeline).expect("a tokenizer"))
         };
         let method = DefaultSchedulerMethod::Fixed(8.try_into().expect("not zero"));
         let builder =

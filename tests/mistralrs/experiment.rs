@@ -1,4 +1,4 @@
-//! `domino experiment` with mistral.rs among the methods, on the shipped model.
+//! `domino-mistralrs experiment` with mistral.rs among the methods, on the shipped model.
 
 use serde_json::Value;
 

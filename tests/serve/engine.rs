@@ -310,14 +310,16 @@ fn flags_of_another_engine_are_refused() {
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         run.stderr
     };
-    assert!(refused(&["--engine", "domino", "--dtype", "f32"]).contains("--engine mistralrs"));
-    if cfg!(feature = "mistralrs") {
-        assert!(refused(&["--engine", "mistralrs", "--kv", "f16"]).contains("--engine domino"));
-        assert!(refused(&["--engine", "mistralrs", "--max-seqs", "2"]).contains("mixes up texts"));
-        assert!(refused(&["--engine", "mistralrs", "--isq", "q99"]).contains("--isq"));
-        let hangs = ["--engine", "mistralrs", "--grammar-speculate", "--stall-timeout", "0.001"];
-        assert!(refused(&hangs).contains("the speculative pipeline of mistral.rs hangs"));
-    } else {
-        assert!(refused(&["--engine", "mistralrs"]).contains("without mistral.rs"));
+    if own() {
+        assert!(refused(&["--engine", "mistralrs"]).contains("another program, domino-mistralrs"));
+        return;
     }
+    for flags in [["--kv", "f16"], ["--threads", "2"], ["--context", "64"]] {
+        assert!(refused(&flags).contains("--engine domino"), "{flags:?}");
+    }
+    assert!(refused(&["--max-seqs", "2"]).contains("mixes up texts"));
+    assert!(refused(&["--isq", "q99"]).contains("--isq"));
+    assert!(refused(&["--prior-dir", "priors"]).contains("--grammar-speculate"));
+    let hangs = ["--grammar-speculate", "--stall-timeout", "0.001"];
+    assert!(refused(&hangs).contains("the speculative pipeline of mistral.rs hangs"));
 }

@@ -27,15 +27,15 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::program::{Run, domino, program};
+use crate::support::program::{Run, domino, program, tested};
 
 const MODEL: &str = concat!(env!("DOMINO_ROOT"), "/models/domino-small");
 const JSON: &str = "Content-Type: application/json\r\n";
 const PERSON: &str = "A JSON file describing a person: ";
 
-/// Is the engine of all servers our own? The variable names another one.
+/// Is the engine of all servers our own? The program under test may have mistral.rs.
 fn own() -> bool {
-    std::env::var("DOMINO_TEST_ENGINE").as_deref() != Ok("mistralrs")
+    tested().file_stem().is_none_or(|name| name != "domino-mistralrs")
 }
 
 /// A server that ends with the test.
@@ -50,10 +50,8 @@ impl Server {
     }
 
     fn of(model: &str, arguments: &[&str]) -> Self {
-        let engine: &[&str] = if own() { &[] } else { &["--engine", "mistralrs"] };
         let mut child = program()
             .args(["serve", "--port", "0", "--json", "--model", model])
-            .args(engine)
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

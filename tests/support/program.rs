@@ -2,7 +2,7 @@
 
 use std::{
     io::Write,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
@@ -30,9 +30,20 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
     run(program().args(arguments).current_dir(folder), stdin)
 }
 
+/// The program of the package that this is a test of.
+const BUILT: &str = match (option_env!("CARGO_BIN_EXE_domino"), option_env!("CARGO_BIN_EXE_domino-mistralrs")) {
+    (Some(program), _) | (None, Some(program)) => program,
+    (None, None) => panic!("no test of a package with a program"),
+};
+
+/// The path of the program under test: the built one, unless the variable names another.
+pub(crate) fn tested() -> PathBuf {
+    std::env::var_os("DOMINO_TEST_PROGRAM").map_or_else(|| BUILT.into(), PathBuf::from)
+}
+
 /// The program, without the user's settings and cache.
 pub(crate) fn program() -> Command {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_domino"));
+    let mut program = Command::new(tested());
     for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
         program.env_remove(variable);
     }

@@ -2,11 +2,17 @@
 //!
 //! A program of its own has it because it takes long to build or needs more than Rust: it passes the engine
 //! to [`main_with`](crate::main_with), and has all commands of `domino`. Models are then run by that engine,
-//! unless `--engine domino` says otherwise.
+//! unless `--engine domino` says otherwise. One that gives no rows of logits, but writes texts itself, goes to
+//! [`main_with_texts`](crate::main_with_texts).
 
 use std::{fmt, num::NonZeroUsize, path::Path, sync::OnceLock};
 
+#[cfg(feature = "experiments")]
+use std::path::PathBuf;
+
 use clap::{ArgMatches, Command};
+#[cfg(feature = "experiments")]
+use domino::experiment::{Definition, methods::ExternalEngine};
 use domino::model::{BatchModel, Model, candle::ModelError};
 
 use crate::terminal::failure::BadInput;
@@ -36,19 +42,44 @@ pub trait OtherEngine: Send + Sync {
     /// Loads a model for one text at a time.
     ///
     /// # Errors
-    /// If it cannot be loaded.
-    fn load(&self, file: &Path, wanted: &WantedModel) -> Result<OtherModel, BadInput>;
+    /// If it cannot be loaded, or the engine gives no rows of logits.
+    fn load(&self, file: &Path, wanted: &WantedModel) -> Result<OtherModel, BadInput> {
+        let _ = (file, wanted);
+        Err(no_rows(self.name()))
+    }
 
     /// Loads a model for this many texts at once, each with a cache of its own.
     ///
     /// # Errors
-    /// If it cannot be loaded.
+    /// If it cannot be loaded, or the engine gives no rows of logits.
     fn load_batch(
         &self,
         file: &Path,
         texts: NonZeroUsize,
         wanted: &WantedModel,
-    ) -> Result<OtherBatch, BadInput>;
+    ) -> Result<OtherBatch, BadInput> {
+        let _ = (file, texts, wanted);
+        Err(no_rows(self.name()))
+    }
+
+    /// The engine as the host of methods of an experiment, if it has some. Paths are those of the models of
+    /// the definition; `other` is loaded in their place, if the definition names such a file.
+    #[cfg(feature = "experiments")]
+    fn methods(
+        &self,
+        definition: &Definition,
+        paths: &[PathBuf],
+        other: Option<&Path>,
+    ) -> Option<Box<dyn ExternalEngine>> {
+        let _ = (definition, paths, other);
+        None
+    }
+}
+
+/// Refuses to give rows of logits.
+fn no_rows(engine: &str) -> BadInput {
+    BadInput::new(format!("the engine {engine} gives texts, not rows of logits"))
+        .hint("this takes --engine domino, as `explain` and `retokenize` do")
 }
 
 impl fmt::Debug for dyn OtherEngine {

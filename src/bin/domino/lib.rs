@@ -9,7 +9,8 @@
 //! * [`session`]: models, prompts, drafts.
 //! * [`flags`]: groups of flags that several commands share.
 //! * [`rows`]: lines of JSON, for `--batch`.
-//! * [`verbs`], [`serve`]: commands, a file or a folder each.
+//! * [`serve`]: a command in a folder of its own, and engines that write texts.
+//! * [`verbs`]: the other commands, a file or a folder each.
 //! * [`help`]: how help is arranged.
 //! * [`cli`]: the command line, which resolves to a command.
 
@@ -34,6 +35,7 @@ use crate::cli::{Command, LowArgs};
 use crate::engine::OtherEngine;
 use crate::terminal::failure::{self, Exit};
 use crate::terminal::{log, progress};
+use crate::texts::TextEngine;
 use crate::verbs::{
     about, bench_model, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
     retokenize, trace,
@@ -41,11 +43,27 @@ use crate::verbs::{
 
 pub use crate::terminal::failure::BadInput;
 
+/// What an engine needs that writes texts itself, which the server and `generate` order from it.
+pub mod texts {
+    pub use crate::serve::{
+        Book, Client, DraftSize, Engine, EngineEvent, GrammarGuesses, Loading, Problem, Pulse, TextEngine,
+        TextModel, TextOrder, WantedTexts, WrittenToken,
+    };
+    pub use crate::session::drafts::Learner;
+}
+
 /// Runs the program on its command line, with an engine beside its own runner, and returns its exit code.
 #[must_use]
 pub fn main_with(engine: &'static dyn OtherEngine) -> ExitCode {
     engine::bring(engine);
     main()
+}
+
+/// Runs the program on its command line, with an engine that writes texts itself, and returns its exit code.
+#[must_use]
+pub fn main_with_texts(engine: &'static dyn TextEngine) -> ExitCode {
+    serve::bring(engine);
+    main_with(engine)
 }
 
 /// Runs the program on its command line, and returns its exit code.

@@ -100,7 +100,7 @@ fn missing_or_refusing_engines_are_errors() {
     let error = made(&folder.path().join("none"), None).unwrap_err();
     assert!(matches!(error, ExperimentError::NoHost(_)) && error.is_bad_input(), "{error}");
     assert!(
-        error.hint().unwrap().contains("--features experiments,mistralrs")
+        error.hint().unwrap().contains("-p domino-mistralrs --features experiments")
             && error.to_string().contains("method mistralrs")
     );
     let refuses = Own { refuses: true, ..Own::default() };

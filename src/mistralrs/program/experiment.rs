@@ -6,7 +6,7 @@
 use std::{
     cell::RefCell,
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -19,9 +19,9 @@ use domino::{
         methods::{ExternalEngine, ExternalJob, ExternalWay, ExternalWriter, PeerError},
     },
     grammar::Syntax,
-    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses},
     proposer::{Learning, Prior},
 };
+use domino_mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses};
 use mistralrs_core::Constraint as EngineConstraint;
 
 /// The engines of a definition's models.
@@ -35,8 +35,8 @@ pub(super) struct Engines {
 impl Engines {
     /// Makes the engines, of which none is loaded yet. `other` is loaded in place of the models, if the
     /// definition names such a file.
-    pub(super) fn new(definition: &Definition, paths: &[PathBuf], other: Option<&PathBuf>) -> Self {
-        let paths = paths.iter().map(|path| other.unwrap_or(path).clone());
+    pub(super) fn new(definition: &Definition, paths: &[PathBuf], other: Option<&Path>) -> Self {
+        let paths = paths.iter().map(|path| other.unwrap_or(path).to_owned());
         let models = definition.models.iter().cloned().zip(paths).collect();
         Self { models, loaded: RefCell::default() }
     }

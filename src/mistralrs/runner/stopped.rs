@@ -1,6 +1,6 @@
 //! Stop strings in a text that another engine writes.
 
-use crate::{
+use domino::{
     Constraint,
     decode::{DecodeOptions, StopSearch},
     ids::TokenId,

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    decode::{SamplingError, StopStringError},
-    mistralrs::EngineVocabularyError,
-};
+use domino::decode::{SamplingError, StopStringError};
+
+use crate::EngineVocabularyError;
 
 /// Reason why a model cannot be loaded for speculation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{
+use domino::{
     CompiledGrammar, Constraint,
     decode::Sampler,
     ids::TokenId,

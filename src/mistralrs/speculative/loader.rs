@@ -18,7 +18,7 @@ use super::{
     speculation::{LoadedEngine, Speculation},
     widths::Widths,
 };
-use crate::{ids::as_index, mistralrs, proposer::DraftLength};
+use domino::{ids::as_index, proposer::DraftLength};
 
 type SharedPipeline = Arc<Mutex<dyn Pipeline + Send + Sync>>;
 
@@ -37,7 +37,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(120);
 /// # async fn f(target: Box<dyn mistralrs_core::Loader>, request: &mut mistralrs_core::NormalRequest)
 /// # -> Result<(), Box<dyn std::error::Error>> {
 /// use domino::{Compiler, Grammar, Limits, Syntax, proposer::{Learning, Prior}};
-/// use domino::mistralrs::{GrammarSpeculativeLoader, Guesses, SpeculativeRequest};
+/// use domino_mistralrs::{GrammarSpeculativeLoader, Guesses, SpeculativeRequest};
 ///
 /// let loader = GrammarSpeculativeLoader::new(target);
 /// let speculation = loader.speculation();
@@ -106,7 +106,7 @@ impl GrammarSpeculativeLoader {
         let (model, own_tokenizer, shape, tokenizer) = {
             let target = target.try_lock().map_err(|_| LoadError::NotSole)?;
             let (model, shape, tokenizer) = self.examine(&*target)?;
-            (model, mistralrs::tokenizer(&*target)?, shape, tokenizer)
+            (model, crate::tokenizer(&*target)?, shape, tokenizer)
         };
         let draft = null_draft::load(&shape, &tokenizer, device)?;
         let widths = Widths::<SpeculativePipeline>::up_to(self.gamma);
@@ -167,7 +167,7 @@ impl GrammarSpeculativeLoader {
                 "its tokenizer is of the Unigram kind, as in GGUF files of Llama models",
             ));
         }
-        let vocabulary = mistralrs::vocabulary(target)?;
+        let vocabulary = crate::vocabulary(target)?;
         let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         let tokens = vocabulary.size().max(as_index(highest) + 1);
         let shape = DraftShape {

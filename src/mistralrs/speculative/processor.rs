@@ -22,17 +22,18 @@ use super::{
     turn::EngineTurn,
     widths::Widths,
 };
-use crate::{
+use domino::{
     Constraint,
     decode::{DrawError, Masking, Sampler, StopSearch, StopStrings},
     ids::TokenId,
-    mistralrs::{
-        error::RequestError,
-        processor::{end_of_text, own_draw},
-        row,
-        watch::RequestWatch,
-    },
     vocab::{TokenSet, Vocabulary},
+};
+
+use crate::{
+    error::RequestError,
+    processor::{end_of_text, own_draw},
+    row,
+    watch::RequestWatch,
 };
 
 /// A request's settings.

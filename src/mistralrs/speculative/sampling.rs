@@ -2,7 +2,7 @@
 
 use mistralrs_core::SamplingParams;
 
-use crate::decode::{Sampling, SamplingError};
+use domino::decode::{Sampling, SamplingError};
 
 /// Temperature below which upstream samples greedily.
 const COLD: f64 = 1e-7;

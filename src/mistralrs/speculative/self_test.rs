@@ -19,7 +19,7 @@ use super::{
     error::LoadError,
     speculation::{Speculation, SpeculativeRequest},
 };
-use crate::ids::TokenId;
+use domino::ids::TokenId;
 
 /// Tokens that the test run makes.
 const TOKENS: usize = 3;

@@ -16,13 +16,14 @@ use super::{
     turn::EngineTurns,
     widths::Widths,
 };
-use crate::{
+use domino::{
     Constraint,
     decode::{Masking, Sampler, StopStringError, StopStrings},
-    mistralrs::watch::RequestWatch,
     proposer::{DraftLength, PassCost},
     vocab::{Tokenizer, Vocabulary},
 };
+
+use crate::watch::RequestWatch;
 
 /// Attaches requests to the engine of a [`GrammarSpeculativeLoader`](super::GrammarSpeculativeLoader).
 /// Cloning shares it.

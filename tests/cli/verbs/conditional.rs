@@ -119,7 +119,6 @@ fn flags_that_rule_out_canonical_tokens_are_refused() {
         (&["--regex", "a|b", "--speculate", "4"], "speculation: not with --tokenization canonical"),
         (&["--regex", "a|b", "--mask", "always"], "--mask: not with"),
         (&["--regex", "a|b", "--heal"], "--heal: not with"),
-        (&["--regex", "a|b", "--engine", "mistralrs"], "--engine mistralrs: not with"),
         (&["--regex", "a|b", "--top-p", "0.5"], "do not go with top-k, top-p or min-p"),
         (&["--regex", "a|b", "--repeat-penalty", "2"], "penalties"),
         (&["--regex", "a|b", "--stop", "x"], "stop strings"),

@@ -460,16 +460,13 @@ fn reports_are_made_of_whole_and_partial_records() {
     }
 }
 
-/// A program without mistral.rs names the feature.
-#[cfg(not(feature = "mistralrs"))]
+/// A program without mistral.rs names the one that has it.
 #[test]
-fn methods_of_mistralrs_need_its_feature() {
+fn methods_of_mistralrs_need_its_program() {
     let folder = folder();
     let path = folder.path().join("d.toml");
     std::fs::write(&path, DEFINITION.replace("\"naive\"", "\"mistralrs-masks\"")).unwrap();
     let run = experiment(folder.path(), &["d.toml", "--out", "out"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("mistralrs-masks") && run.stderr.contains("--features experiments,mistralrs")
-    );
+    assert!(run.stderr.contains("mistralrs-masks") && run.stderr.contains("domino-mistralrs"));
 }

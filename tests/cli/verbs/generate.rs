@@ -330,14 +330,19 @@ fn an_interrupted_text_is_reported_as_far_as_it_is() {
     assert_eq!((first.len() + rest.len(), stderr.contains("more bytes")), (100_000, true), "{stderr}");
 }
 
-#[cfg(not(feature = "mistralrs"))]
 #[test]
-fn without_mistral_rs_its_engine_is_refused() {
+fn engines_of_other_programs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
-    let run = generate(folder.path(), &["--engine", "mistralrs", "--regex", "a"]);
-    assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("this build of domino has no mistral.rs"), "{}", run.stderr);
+    for (engine, said) in [
+        ("mistralrs", "another program, domino-mistralrs"),
+        ("llama.cpp", "another program, domino-llama-cpp"),
+        ("other", "the engines of this program: domino"),
+    ] {
+        let run = generate(folder.path(), &["--engine", engine, "--regex", "a"]);
+        assert_eq!(run.code, Some(2), "{engine}");
+        assert!(run.stderr.contains(said), "{engine}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -101,8 +101,9 @@ impl LowSpeculate {
         }
         let (how, asked) = (self.length()?, self.asks() && self.speculate != Some(Speculate::Off));
         let proposer = self.proposer.unwrap_or_default();
+        let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
         let Self { prior, compare, draft, .. } = self;
-        Ok(Speculation { how, proposer, prior, learning, compare, asked, draft: draft.resolve() })
+        Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft: draft.resolve() })
     }
 
     /// Chooses the length of drafts, with what the proposer and its threshold say of it.

@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 use domino::model::candle::LoadOptions;
 use domino::{decode::Masking, grammar::json_schema::SchemaOptions, grammar::tools::Spelling};
 
+use super::engines::texts::{self, TextEngine, WantedTexts};
 use super::settings::{LowRunning, RunningFlags};
-use crate::engine;
+use crate::engine::{self, WantedModel};
 use crate::flags::{LowContext, LowDevice};
 use crate::session::drafts::{PAPER_DRAFT, Which, threshold};
 use crate::{
@@ -272,7 +273,8 @@ pub(crate) struct LowEngine {
     context: LowContext,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
-    /// The texts are the same. Without a value: on. Default: auto, which guesses for as long as that pays.
+    /// The texts are the same. Without a value: on. Default: auto, which guesses for as long as that pays, and
+    /// never with the engine mistralrs.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
     grammar_speculate: WhenToGuess,
@@ -325,7 +327,8 @@ pub(crate) struct LowEngine {
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision.
+    /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision, and with the
+    /// engine mistralrs.
     #[arg(long, value_name = "N")]
     max_seqs: Option<NonZeroUsize>,
 }
@@ -340,8 +343,10 @@ pub(crate) enum WhenToGuess {
 
 /// Tokens of a guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DraftSize {
+pub enum DraftSize {
+    /// As many as pay.
     Auto,
+    /// At most this number, whether that pays or not.
     Tokens(NonZeroUsize),
 }
 
@@ -440,8 +445,23 @@ impl LowEngine {
 impl EngineArgs {
     /// Texts that the engine writes at once. A model of tensors has one cache.
     pub(crate) fn texts(&self) -> NonZeroUsize {
-        let usual = if self.by.tensors().is_some() { NonZeroUsize::MIN } else { USUAL_TEXTS };
-        self.texts.unwrap_or(usual)
+        let one = self.by.tensors().is_some() || self.text_engine().is_some();
+        self.texts.unwrap_or(if one { NonZeroUsize::MIN } else { USUAL_TEXTS })
+    }
+
+    /// The other engine, if it runs the model and writes texts itself.
+    pub(crate) fn text_engine(&self) -> Option<&'static dyn TextEngine> {
+        texts::other().filter(|_| matches!(self.by, RunBy::Other { .. }))
+    }
+
+    /// What is asked of an engine that writes texts itself.
+    pub(crate) fn wanted_texts(&self) -> WantedTexts {
+        WantedTexts {
+            model: WantedModel { context: self.load.context, threads: self.threads },
+            texts: self.texts(),
+            drafts: self.guesses().map(|speculation| speculation.size),
+            chat_template: self.chat_template.clone(),
+        }
     }
 
     /// Names what runs the model, and the numbers there if the model's are not kept.
@@ -455,16 +475,31 @@ impl EngineArgs {
         }
     }
 
-    /// Returns the way in which texts are guessed, if they are.
+    /// Returns the way in which texts are guessed, if they are. An engine that writes texts itself cannot say
+    /// whether guesses pay, so it makes them only if that is asked for.
     pub(crate) fn guesses(&self) -> Option<&Speculation> {
-        (self.guess != WhenToGuess::Off).then_some(&self.speculation)
+        let made = match self.guess {
+            WhenToGuess::Auto => self.text_engine().is_none(),
+            WhenToGuess::On => true,
+            WhenToGuess::Off => false,
+        };
+        made.then_some(&self.speculation)
     }
 
-    /// Refuses flags that a model of tensors cannot follow: it has one cache, as large as its context.
+    /// Refuses flags that an engine which writes texts itself does not know, and those that a model of tensors
+    /// cannot follow: it has one cache, which is as large as its context.
     ///
     /// # Errors
     /// If there is such a flag.
     pub(crate) fn check(&self) -> Result<(), BadInput> {
+        if let Some(engine) = self.text_engine() {
+            if self.speculation.prior_dir.is_some() && self.guesses().is_none() {
+                let message = "--prior-dir keeps what guesses learn; none are made with --engine";
+                return Err(BadInput::new(format!("{message} {}", engine.name()))
+                    .hint("give --grammar-speculate too, or leave it out"));
+            }
+            return engine.check(&self.wanted_texts());
+        }
         let tensors = self.by.tensors().is_some();
         if tensors && self.texts.is_some_and(|texts| texts.get() > 1) {
             return Err(BadInput::new("--max-seqs: one text at a time with --device cuda or --precision")

@@ -215,7 +215,7 @@ impl Drop for Places {
 
 /// Watch over the engine: when it last made progress, and whether it has stalled.
 #[derive(Debug)]
-pub(crate) struct Pulse {
+pub struct Pulse {
     start: Instant,
     /// Milliseconds from the start to the last progress; 0: there was none yet.
     last: AtomicU64,
@@ -230,7 +230,8 @@ pub(crate) struct Pulse {
 impl Pulse {
     /// A watch over an engine, which has stalled once it makes no token for `patience` while a text waits for
     /// one.
-    pub(crate) fn new(patience: Duration) -> Self {
+    #[must_use]
+    pub fn new(patience: Duration) -> Self {
         Self {
             start: Instant::now(),
             last: AtomicU64::new(0),
@@ -260,12 +261,13 @@ impl Pulse {
     }
 
     /// Time after which an engine that makes no token has stalled.
-    pub(crate) fn patience(&self) -> Duration {
+    #[must_use]
+    pub fn patience(&self) -> Duration {
         self.patience
     }
 
     /// Notes that the engine made progress.
-    pub(crate) fn beat(&self) {
+    pub fn beat(&self) {
         let elapsed = self.start.elapsed();
         let now = elapsed.as_secs().saturating_mul(1000).saturating_add(elapsed.subsec_millis().into());
         self.last.fetch_max(now.max(1), Ordering::Relaxed);

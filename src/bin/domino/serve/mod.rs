@@ -1,6 +1,7 @@
 //! `domino serve`: a model over HTTP, with grammars.
 //!
-//! `engines` load the model and write the texts: our own runner, or mistral.rs. `addresses` has what can be
+//! `engines` load the model and write the texts: our own runner, or one of another program, which is ordered
+//! single texts from by `generate` too. `addresses` has what can be
 //! asked for: a body becomes what is `asked`, its grammar a compiled one (`grammars`), its `prompts` tokens,
 //! each of its texts a task (`writing`) that hears the engine's tokens, and what comes of them one of the
 //! `answers`. `server` is what all requests share, and `run` makes and ends it.
@@ -30,4 +31,13 @@ mod server;
 mod work;
 mod writing;
 
+pub use args::DraftSize;
+pub use bounds::Pulse;
+pub use engines::texts::{Loading, TextEngine, TextModel, WantedTexts};
+pub use engines::{Book, Client, Engine, EngineEvent, GrammarGuesses, TextOrder, WrittenToken};
+pub use problem::Problem;
+
+pub(crate) use bounds::Gate;
+pub(crate) use engines::texts::{PATIENCE, bring, other};
 pub(crate) use run::run;
+pub(crate) use writing::patiently;

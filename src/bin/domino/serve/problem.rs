@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// An answer that is an error.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub struct Problem {
     status: StatusCode,
     code: &'static str,
     message: String,
@@ -25,7 +25,8 @@ impl Problem {
     }
 
     /// The request cannot be understood or served as it is.
-    pub(crate) fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
 
@@ -35,7 +36,8 @@ impl Problem {
     }
 
     /// The request asks for something that other servers have and this one does not (400).
-    pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn unsupported(param: &str, message: impl Into<String>) -> Self {
         Self::bad_request("unsupported", message).param(param)
     }
 
@@ -125,7 +127,8 @@ impl Problem {
     }
 
     /// The engine failed, not the request (500).
-    pub(crate) fn engine(message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn engine(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "engine_error", message)
     }
 
@@ -178,7 +181,8 @@ impl Problem {
     }
 
     /// Names the part of the request that the problem is about.
-    pub(crate) fn param(mut self, param: &str) -> Self {
+    #[must_use]
+    pub fn param(mut self, param: &str) -> Self {
         self.param = Some(param.to_owned());
         self
     }

@@ -55,6 +55,8 @@ impl FromStr for Speculate {
 pub(crate) struct Speculation {
     pub(crate) how: Option<Speculate>,
     pub(crate) proposer: Which,
+    /// The least acceptance of the tokens of a draft of fixed length, also for engines that draft themselves.
+    pub(crate) threshold: f64,
     pub(crate) prior: Option<PathBuf>,
     pub(crate) learning: Learning,
     /// True if the run is compared with others.
@@ -101,8 +103,7 @@ impl Speculation {
         let recipe = self.proposer.recipe(grammar, tokenizer, known);
         let knows = prior.is_some() || self.learning == Learning::Online;
         let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), self.learning);
-        let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
-        let keeper = knows.then(|| Keeper { learner: Arc::clone(&learner), file });
+        let keeper = knows.then(|| self.keeper(Arc::clone(&learner)));
         // The paper's proposer has no other beside it.
         let draft = draft.filter(|_| !self.proposer.is_paper());
         let second = draft.map(|draft| -> Box<dyn Propose> { Box::new(Arc::clone(draft)) });
@@ -135,6 +136,32 @@ impl Speculation {
         let learning = if prior.is_none() { Learning::Online } else { self.learning };
         let learner = self.learner(prior.unwrap_or_else(|| Prior::new(grammar)), learning);
         Some(Shared { learner, online: learning == Learning::Online, recipe, length })
+    }
+
+    /// Finds the counts for an engine that drafts itself, if flags or the model's prior ask for drafts. All
+    /// its drafts are made by one proposer, which learns over texts or not at all.
+    pub(crate) fn counts(
+        &self,
+        source: Option<&GrammarSource>,
+        grammar: &CompiledGrammar,
+        model: &Path,
+    ) -> Result<Option<CountProposer>, BadInput> {
+        if self.how == Some(Speculate::Off) {
+            return Ok(None);
+        }
+        let prior = self.prior(source, grammar, model)?;
+        let online = self.learning == Learning::Online;
+        if self.how.is_none() && !online && prior.is_none() {
+            return Ok(None);
+        }
+        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
+        let learning = if online { Learning::Online } else { Learning::Fixed };
+        Ok(Some(CountProposer::new(prior, learning).counting(self.proposer.counting())))
+    }
+
+    /// Makes the keeper of counts that `learner` learns.
+    pub(crate) fn keeper(&self, learner: Learner) -> Keeper {
+        Keeper { learner, file: self.prior.clone().filter(|_| self.learning == Learning::Online) }
     }
 
     /// Finds the prior that was named, or that comes with the model. A named one that cannot be used is an
@@ -230,7 +257,7 @@ pub(crate) fn threshold(text: &str) -> Result<f64, String> {
 }
 
 /// A proposer whose counts can be read while it learns.
-pub(crate) type Learner = Arc<Mutex<CountProposer>>;
+pub type Learner = Arc<Mutex<CountProposer>>;
 
 /// Copies the counts of a learner.
 pub(crate) fn known_counts(learner: &Learner) -> Prior {

@@ -1,7 +1,7 @@
 //! Guesses in the engine of mistral.rs, along texts.
 
 use super::*;
-use crate::{Compiler, Grammar, Limits, Syntax, decode::Sampling, vocab::Vocabulary};
+use domino::{Compiler, Grammar, Limits, Syntax, decode::Sampling, vocab::Vocabulary};
 
 /// Seconds of a pass by rows, like mistral.rs on two cores: products take twice as long over two to eight
 /// rows as over one.

@@ -6,6 +6,7 @@ use domino::{Vocabulary, store::CacheFolder, vocab::Tokenizer};
 
 use super::super::args::{EngineArgs, Speculation, WhenToGuess};
 use super::own::{self, RunningFacts};
+use super::texts::TextModel;
 use super::{super::bounds::Pulse, Engine, Guessing, kept::PriorKeeper, prior_files};
 use crate::session::model::{self, read_tokenizer, tell_no_drafts};
 use crate::terminal::failure::BadInput;
@@ -68,9 +69,20 @@ pub(crate) async fn load(
     };
     let keeper = speculation.map(|speculation| keeper(speculation, path)).transpose()?.flatten();
     let tokenizer = read_tokenizer(path)?;
-    let vocabulary = model::vocabulary(path, cache)?;
-    let engine = own::load(args, path, &vocabulary, pulse).await?;
-    let RunningFacts { context, no_drafts } = engine.facts.clone();
+    let (engine, vocabulary, RunningFacts { context, no_drafts }): (Arc<dyn Engine>, _, _) =
+        match args.text_engine() {
+            Some(other) => {
+                let TextModel { engine, vocabulary, context } =
+                    other.load_texts(path, &args.wanted_texts(), pulse).await?;
+                (engine, vocabulary, RunningFacts { context, no_drafts: None })
+            }
+            None => {
+                let vocabulary = model::vocabulary(path, cache)?;
+                let engine = own::load(args, path, &vocabulary, pulse).await?;
+                let facts = engine.facts.clone();
+                (Arc::new(engine), vocabulary, facts)
+            }
+        };
     if let Some(why) = no_drafts.as_deref().filter(|_| args.guess == WhenToGuess::On) {
         tell_no_drafts(why);
     }
@@ -78,7 +90,7 @@ pub(crate) async fn load(
         .filter(|_| no_drafts.is_none())
         .map(|speculation| Guessing::new(tokenizer.clone(), speculation, &priors, keeper))
         .transpose()?;
-    Ok(LoadedModel { engine: Arc::new(engine), vocabulary, tokenizer, context, guessing })
+    Ok(LoadedModel { engine, vocabulary, tokenizer, context, guessing })
 }
 
 /// Opens the folder for what is learnt, if one is named. Proposers that count in other ways have other files.

@@ -1,4 +1,5 @@
-//! Engines that write the texts: our own runner with many texts at once (`own`), and mistral.rs.
+//! Engines that write the texts: our own runner with many texts at once (`own`), and those of other programs
+//! ([`texts`]).
 //!
 //! The handlers know an engine by [`Engine`] alone: it gets the tokens of a prompt, the grammar of the text
 //! and the options of drawing, and it gives tokens. Prompts, stop strings, forms of answers and limits are
@@ -10,13 +11,14 @@
 pub(crate) mod kept;
 pub(crate) mod load;
 mod own;
+pub(crate) mod texts;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{any::Any, collections::HashMap, fs, io, path::Path, path::PathBuf};
 
 use domino::decode::{DecodeOptions, DecodeStats, Finish, Logprobs};
 use domino::proposer::{CountProposer, Counting, DraftLength, DraftRecipe, Drafter, Learning, Prior};
-use domino::{CompiledGrammar, TokenId, vocab::Tokenizer};
+use domino::{CompiledGrammar, Constraint, TokenId, vocab::Tokenizer};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::kept::{Keeping, PriorKeeper};
@@ -24,7 +26,7 @@ use super::{args::DraftSize, args::Speculation, bounds::Places, problem::Problem
 use crate::{session::drafts::Learner, session::drafts::Which, terminal::failure::BadInput};
 
 /// A model that writes texts, by itself and beside one another.
-pub(crate) trait Engine: Send + Sync {
+pub trait Engine: Send + Sync {
     /// Begins a text, and returns the receiver of its events. Dropping the receiver cancels the text.
     fn begin(&self, text: TextOrder) -> UnboundedReceiver<EngineEvent>;
 
@@ -36,46 +38,62 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// A text to be written.
-pub(crate) struct TextOrder {
+#[derive(Debug)]
+pub struct TextOrder {
     /// Tokens of the prompt, at least one; the model has room for these and the most new ones.
-    pub(crate) prompt: Arc<[TokenId]>,
+    pub prompt: Arc<[TokenId]>,
     /// Drawing, penalties, seed, length, log-probabilities. Stop strings are not the engine's.
-    pub(crate) options: DecodeOptions,
+    pub options: DecodeOptions,
     /// The grammar of the text; `None`: any text.
-    pub(crate) grammar: Option<CompiledGrammar>,
+    pub grammar: Option<CompiledGrammar>,
     /// Proposers of drafts for the grammar. `None`: nothing is guessed.
-    pub(crate) guesses: Option<GrammarGuesses>,
+    pub guesses: Option<GrammarGuesses>,
     /// The client, among whom turns are fair.
     pub(crate) client: Client,
     /// The client with whom counts and prefixes of prompts are shared: the same one, unless all share them.
-    pub(crate) shared: Client,
+    pub shared: Client,
     /// Number of the request, which its texts have in common.
     pub(crate) request: u64,
     /// Held until the engine has let go of the text.
     pub(crate) places: Arc<Places>,
 }
 
+impl TextOrder {
+    /// The constraint of the text where it begins, as its options ask for; `None`: any text.
+    #[must_use]
+    pub fn constraint(&self) -> Option<Constraint> {
+        let constraint = self.grammar.as_ref()?.constraint().trailing_space(self.options.trailing_space);
+        Some(match self.options.reasoning_tokens {
+            None => constraint,
+            most => constraint.reasoning_tokens(most),
+        })
+    }
+}
+
 /// An event of a text that is being written.
 #[derive(Debug)]
-pub(crate) enum EngineEvent {
+pub enum EngineEvent {
     /// Log-probabilities of the prompt's tokens but the first, before any token, if they were asked for.
     Prompt(Vec<Logprobs>),
     /// Another token.
     Token(WrittenToken),
     /// The text has ended: by end of text, or by length.
     End(Finish, DecodeStats),
+    /// The text has failed.
     Failed(Problem),
 }
 
 /// A token of a text.
 #[derive(Debug)]
-pub(crate) struct WrittenToken {
-    pub(crate) token: TokenId,
+pub struct WrittenToken {
+    /// The token.
+    pub token: TokenId,
     /// Bytes that it adds to the text.
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) logprobs: Option<Logprobs>,
+    pub bytes: Vec<u8>,
+    /// Its log-probabilities, if they were asked for and the engine tells them.
+    pub logprobs: Option<Logprobs>,
     /// Work of the text so far, for whoever ends it here.
-    pub(crate) stats: DecodeStats,
+    pub stats: DecodeStats,
 }
 
 /// Maker of the guesses of grammars.
@@ -137,7 +155,7 @@ impl Guessing {
 
 /// Guesses for the texts of one grammar, learnt apart for each client. Cloning shares them.
 #[derive(Debug, Clone)]
-pub(crate) struct GrammarGuesses {
+pub struct GrammarGuesses {
     inner: Arc<Inner>,
 }
 
@@ -156,10 +174,11 @@ struct Inner {
 
 /// Counts that the texts of one client have made.
 #[derive(Debug)]
-pub(crate) struct Book {
-    pub(crate) learner: Learner,
+pub struct Book {
+    /// The counts, which the engine's proposers add to.
+    pub learner: Learner,
     /// Made by the engine of the counts, and kept for its next text.
-    pub(crate) kept: OnceLock<Box<dyn Any + Send + Sync>>,
+    pub kept: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Has the counts written when they have changed, and when nobody uses them any more.
     _keeping: Option<Keeping>,
 }
@@ -173,8 +192,16 @@ impl Book {
 }
 
 impl GrammarGuesses {
+    /// Makes guesses that begin with these counts; `threshold` is the least acceptance of a guess, where
+    /// their number is fixed.
+    pub(crate) fn of(first: CountProposer, counting: Counting, recipe: DraftRecipe, threshold: f64) -> Self {
+        let (length, keeper, books) = (DraftLength::Auto, None, Mutex::default());
+        Self { inner: Arc::new(Inner { first, counting, recipe, length, threshold, keeper, books }) }
+    }
+
     /// Returns the counts of a client; a new client begins with those of the prior.
-    pub(crate) fn book(&self, client: Client) -> Arc<Book> {
+    #[must_use]
+    pub fn book(&self, client: Client) -> Arc<Book> {
         let mut books = held(&self.inner.books);
         let new = || Book::new(self.inner.first.another(), |_| None);
         Arc::clone(books.entry(client).or_insert_with(new))
@@ -205,12 +232,14 @@ impl GrammarGuesses {
     }
 
     /// The recipe of the drafters.
-    pub(crate) fn recipe(&self) -> &DraftRecipe {
+    #[must_use]
+    pub fn recipe(&self) -> &DraftRecipe {
         &self.inner.recipe
     }
 
     /// The least acceptance of a guess, where their number is fixed.
-    pub(crate) fn threshold(&self) -> f64 {
+    #[must_use]
+    pub fn threshold(&self) -> f64 {
         self.inner.threshold
     }
 
@@ -269,7 +298,7 @@ fn files_of(folder: &Path, levels: usize) -> io::Result<Vec<PathBuf>> {
 /// that no client can infer another's texts from times or from hits. 0 is the server itself and,
 /// for what all clients share, all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Client(pub(crate) u64);
+pub struct Client(pub(crate) u64);
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ pub(crate) use self::args::{Experiment, LowExperiment};
 use self::args::{Run, Several};
 use crate::terminal::failure::{BadInput, Exit, note};
 use crate::terminal::{self, count, progress};
-use crate::{grammar::source::SHIPPED, session::model};
+use crate::{engine, grammar::source::SHIPPED, session::model};
 
 /// The default folder of records.
 const RECORDS: &str = "experiments/records";
@@ -128,7 +128,9 @@ impl Run {
         let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
         let programs = Programs::new(beside, paths.collect(), threads);
-        let others = Others { programs: Some(&programs), ..Others::default() };
+        let host =
+            engine::other().and_then(|engine| engine.methods(plan.definition(), &models, other.as_deref()));
+        let others = Others { host: host.as_deref(), programs: Some(&programs), ..Others::default() };
         let ended = experiment::run_with::<CandleModel>(&plan, &mut records, &mut load, &mut shown, others);
         drop(shown);
         // The records so far are summarised even if a run failed.

@@ -13,6 +13,7 @@ use crate::flags::{LowContext, LowDevice};
 use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
 use crate::grammar::thinking::{Thinking, WantedThought};
 use crate::grammar::{compiler::Reach, source::GrammarSource};
+use crate::serve::{self, TextEngine};
 use crate::session::chat::{Chat, PromptSource, Prompts};
 use crate::session::{drafts::Speculation, model::RunBy};
 use crate::{files::Input, terminal::failure::BadInput};
@@ -273,6 +274,19 @@ impl LowGenerate {
         let (threads, load) = (self.device.threads(), self.context.beside(self.device.load_options()?));
         let by = self.device.resolve();
         let tensors = by.tensors().is_some();
+        if let Some(engine) = text_engine(by) {
+            let asked = [
+                (batch, "--batch"),
+                (way.is_some(), "--sampling conditional or --tokenization canonical"),
+                (!options.penalties.is_none(), "penalties"),
+                (options.close, "--finish"),
+                (self.heal, "--heal"),
+                (options.logprobs.is_some(), "--logprobs"),
+                (self.speculate.compares(), "--compare"),
+                (self.speculate.has_draft_model(), "--draft-model"),
+            ];
+            refuse(&format!("--engine {}", engine.name()), &asked)?;
+        }
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
         if let Some(way) = way {
@@ -336,6 +350,11 @@ fn asked(
 }
 
 impl Generate {
+    /// The engine that writes the texts itself, if one does.
+    pub(super) fn text_engine(&self) -> Option<&'static dyn TextEngine> {
+        text_engine(self.by)
+    }
+
     /// Makes the maker of the prompts' tokens, for the model in `folder`.
     pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
         Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
@@ -357,6 +376,11 @@ impl Generate {
         });
         Ok((tokens, thought))
     }
+}
+
+/// The other engine, if it runs the model and writes texts itself.
+fn text_engine(by: RunBy) -> Option<&'static dyn TextEngine> {
+    serve::other().filter(|_| matches!(by, RunBy::Other { .. }))
 }
 
 fn not_on_a_card() -> BadInput {

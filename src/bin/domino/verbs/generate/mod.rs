@@ -5,6 +5,7 @@ mod batch;
 mod grammar;
 mod one;
 mod report;
+mod served;
 
 use domino::{model::candle::join_threads, store::CacheFolder};
 
@@ -14,6 +15,9 @@ use crate::{session::model, terminal::failure::Exit};
 /// Generates one text, or one for each request of a batch.
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
+    if let (Some(engine), TextsToWrite::One(prompt, options)) = (command.text_engine(), &command.work) {
+        return served::run(command, engine, &folder, (prompt, options), cache);
+    }
     join_threads(command.threads);
     match &command.work {
         TextsToWrite::One(prompt, options) => one::run(command, &folder, prompt, options, cache),

@@ -109,7 +109,7 @@ pub(super) fn run(
 }
 
 /// Tells how a run has ended, and writes its text or its object to the destination.
-fn tell(
+pub(super) fn tell(
     command: &Generate,
     ended: &EndedRun<'_>,
     destination: &Destination<'_>,
@@ -208,7 +208,7 @@ impl Screen {
 
     /// Shows the new part of a text whose answer begins at `answer_at`; `None` is still a thought. The answer
     /// goes to standard output, the thought to standard error if that is a terminal.
-    fn show_answer(&mut self, text: &[u8], answer_at: Option<usize>) -> io::Result<()> {
+    pub(super) fn show_answer(&mut self, text: &[u8], answer_at: Option<usize>) -> io::Result<()> {
         if let (Some(shown), at) = (&mut self.thought, answer_at.unwrap_or(text.len()).min(text.len()))
             && *shown < at
         {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use domino::{
     TokenId, Vocabulary,
     decode::{DecodeOptions, Finish, Sampler},
-    mistralrs::{FreeLogitsProcessor, GrammarLogitsProcessor, RequestError, RequestWatch},
 };
+use domino_cli::texts::{Engine, EngineEvent, Problem, Pulse, TextOrder, WrittenToken};
+use domino_mistralrs::{FreeLogitsProcessor, GrammarLogitsProcessor, RequestError, RequestWatch};
 use mistralrs_core::{
     Constraint, MistralRs, NormalRequest, Request, RequestMessage, Response, SamplingParams,
 };
@@ -18,36 +19,18 @@ use tokio::sync::{
     mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
-use super::{
-    super::{Engine, EngineEvent, TextOrder, WrittenToken},
-    drafting::RequestDrafts,
-    recorder::Recorder,
-};
-use crate::serve::{bounds::Pulse, problem::Problem};
+use super::{drafting::RequestDrafts, recorder::Recorder};
 
 /// A model that mistral.rs runs.
 #[derive(Clone)]
-pub(in super::super) struct MistralEngine {
+pub(super) struct MistralEngine {
     pub(super) state: Arc<MistralRs>,
     pub(super) vocabulary: Vocabulary,
-    pub(super) context: usize,
     /// Drafts, if several tokens are verified in a pass.
     pub(super) drafting: RequestDrafts,
     /// Turns of requests.
     pub(super) turns: Arc<Semaphore>,
     pub(super) pulse: Arc<Pulse>,
-}
-
-impl MistralEngine {
-    /// Returns the vocabulary of the model.
-    pub(in super::super) fn vocabulary(&self) -> Vocabulary {
-        self.vocabulary.clone()
-    }
-
-    /// Tokens of a text, its prompt included.
-    pub(in super::super) fn context(&self) -> usize {
-        self.context
-    }
 }
 
 impl Engine for MistralEngine {
@@ -118,9 +101,8 @@ impl MistralEngine {
         if let Some(attached) = self.drafting.attach(request, text).await {
             return attached;
         }
-        let constraint = text.grammar.as_ref().map(domino::CompiledGrammar::constraint);
         let (sampler, first) = (Sampler::new(text.options.sampling, text.options.seed), text.prompt.len());
-        let watch = match constraint {
+        let watch = match text.constraint() {
             Some(constraint) => {
                 let processor = GrammarLogitsProcessor::new(constraint).draw_by(sampler, first);
                 let processor = processor.masking(text.options.masking);

@@ -2,16 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domino_cli::texts::Pulse;
 use mistralrs_candle::{DType, Result, Tensor};
 use mistralrs_core::CustomLogitsProcessor;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::serve::bounds::Pulse;
-
 /// Sends the tokens that are taken. It stands behind the processor that draws, so that each row has exactly
 /// one token above minus infinity.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(super) struct Recorder {
     taken: UnboundedSender<u32>,
     rounds: Mutex<Rounds>,
     pulse: Arc<Pulse>,
@@ -19,7 +18,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// A recorder for an engine that draws each token once or, with `drafts`, draws drafts first.
-    pub(crate) fn new(taken: UnboundedSender<u32>, pulse: Arc<Pulse>, drafts: bool) -> Self {
+    pub(super) fn new(taken: UnboundedSender<u32>, pulse: Arc<Pulse>, drafts: bool) -> Self {
         let rounds = if drafts { Rounds::Before } else { Rounds::None };
         Self { taken, rounds: Mutex::new(rounds), pulse }
     }

@@ -3,55 +3,43 @@
 use std::{path::Path, sync::Arc};
 
 use anyhow::Context;
+use domino_cli::BadInput;
+use domino_cli::texts::{Pulse, TextModel, WantedTexts};
 use mistralrs_candle::Device;
 use mistralrs_core::{
     DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
     Loader, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalSpecificConfig, SchedulerConfig,
-    TokenSource, parse_isq_value,
+    TokenSource,
 };
 use tokio::sync::Semaphore;
 
-use super::{drafting::RequestDrafts, writer::MistralEngine};
-use crate::serve::{
-    args::{Dtype, EngineArgs},
-    bounds::Pulse,
-};
-use crate::{flags::EngineName, terminal::failure::BadInput};
+use super::{OwnFlags, drafting::RequestDrafts, writer::MistralEngine};
 
 /// Loads the model. Blocks while it reads the weights.
-pub(in super::super) async fn load(
-    args: &EngineArgs,
+pub(super) async fn load(
+    flags: &OwnFlags,
     path: &Path,
+    wanted: &WantedTexts,
     pulse: &Arc<Pulse>,
-) -> anyhow::Result<MistralEngine> {
+) -> Result<TextModel, BadInput> {
     let bad = |error: anyhow::Error| BadInput::new(format!("{}: {error:#}", path.display()));
-    let device = match args.card.and_then(|place| place.card) {
+    let device = match flags.card {
         None => Device::Cpu,
         Some(index) => Device::new_cuda(index).map_err(|error| bad(error.into()))?,
     };
-    let isq = args.isq.as_deref().map(|isq| parse_isq_value(isq, Some(&device))).transpose();
-    let isq = isq.map_err(|error| {
-        BadInput::new(format!("--isq: {error}"))
-            .hint("--isq takes bits (2 to 8) or a kind, such as q4k or q8_0")
-    })?;
-    let dtype = match args.dtype {
-        None | Some(Dtype::Auto) => ModelDType::Auto,
-        Some(Dtype::F32) => ModelDType::F32,
-        Some(Dtype::F16) => ModelDType::F16,
-        Some(Dtype::Bf16) => ModelDType::BF16,
-    };
-    let (loader, drafting) = RequestDrafts::around(loader(args, path).map_err(bad)?, args, pulse);
+    let (dtype, isq) = (ModelDType::from(flags.dtype), flags.isq(&device)?);
+    let (loader, drafting) =
+        RequestDrafts::around(loader(wanted, path).map_err(bad)?, wanted.drafts, pulse);
     let map = DeviceMapSetting::Map(DeviceMapMetadata::dummy());
     let pipeline = loader
         .load_model_from_hf(None, TokenSource::None, &dtype, &device, true, map, isq, None)
         .map_err(bad)?;
-    let vocabulary = match drafting.vocabulary()? {
+    let vocabulary = match drafting.vocabulary().map_err(|error| bad(error.into()))? {
         Some(vocabulary) => vocabulary,
-        None => domino::mistralrs::vocabulary(&*pipeline.lock().await)
-            .map_err(|error| BadInput::new(format!("{}: {error}", path.display())))?,
+        None => domino_mistralrs::vocabulary(&*pipeline.lock().await).map_err(|error| bad(error.into()))?,
     };
-    let texts = args.texts(EngineName::Mistralrs);
-    let scheduler = SchedulerConfig::DefaultScheduler { method: DefaultSchedulerMethod::Fixed(texts) };
+    let method = DefaultSchedulerMethod::Fixed(wanted.texts);
+    let scheduler = SchedulerConfig::DefaultScheduler { method };
     let state = MistralRsBuilder::new(pipeline, scheduler, false, None)
         // On the CPU mistralrs-core 0.8.1 drops none of the caches it keeps of prompts (`evict_caches` counts
         // those on cards only): memory would grow with every request. And drafts do not go together with
@@ -59,16 +47,17 @@ pub(in super::super) async fn load(
         .with_no_prefix_cache(true)
         .build()
         .await;
-    let context =
-        state.max_sequence_length(None).ok().flatten().context("the model has no context length")?;
+    let context = state.max_sequence_length(None).ok().flatten();
+    let context = context.context("the model has no context length").map_err(bad)?;
     // A pass writes past the text by as many tokens as a draft has.
     let context = context.saturating_sub(drafting.rows());
-    let turns = Arc::new(Semaphore::new(texts.get()));
-    Ok(MistralEngine { state, vocabulary, context, drafting, turns, pulse: Arc::clone(pulse) })
+    let (turns, pulse) = (Arc::new(Semaphore::new(wanted.texts.get())), Arc::clone(pulse));
+    let engine = MistralEngine { state, vocabulary: vocabulary.clone(), drafting, turns, pulse };
+    Ok(TextModel { engine: Arc::new(engine), vocabulary, context })
 }
 
-fn loader(args: &EngineArgs, path: &Path) -> anyhow::Result<Box<dyn Loader>> {
-    let template = args.chat_template.as_ref().map(|path| path.display().to_string());
+fn loader(wanted: &WantedTexts, path: &Path) -> anyhow::Result<Box<dyn Loader>> {
+    let template = wanted.chat_template.as_ref().map(|path| path.display().to_string());
     // mistral.rs takes a local folder where it takes a name on the hub, and then asks no network.
     let text = |path: &Path| path.to_str().map(str::to_owned).context("its path is not UTF-8");
     if path.is_file() {

@@ -2,22 +2,12 @@
 
 use std::sync::Arc;
 
-use domino::{
-    CompiledGrammar, Vocabulary,
-    decode::Sampler,
-    mistralrs::{
-        AttachError, GrammarSpeculativeLoader, Guesses, RequestWatch, Speculation, SpeculativeRequest,
-    },
+use domino::{Vocabulary, decode::Sampler};
+use domino_cli::texts::{DraftSize, GrammarGuesses, Problem, Pulse, TextOrder};
+use domino_mistralrs::{
+    AttachError, GrammarSpeculativeLoader, Guesses, RequestWatch, Speculation, SpeculativeRequest,
 };
 use mistralrs_core::{Loader, NormalRequest};
-
-use super::super::{GrammarGuesses, TextOrder};
-use crate::flags::EngineName;
-use crate::serve::{
-    args::{DraftSize, EngineArgs},
-    bounds::Pulse,
-    problem::Problem,
-};
 
 /// Drafts of an engine, if it was loaded for them.
 #[derive(Clone)]
@@ -30,13 +20,11 @@ impl RequestDrafts {
     /// Wraps the loader, if drafts are wanted.
     pub(super) fn around(
         loader: Box<dyn Loader>,
-        args: &EngineArgs,
-        pulse: &Arc<Pulse>,
+        drafts: Option<DraftSize>,
+        pulse: &Pulse,
     ) -> (Box<dyn Loader>, Self) {
-        let Some(asked) = args.guesses(EngineName::Mistralrs) else {
-            return (loader, Self { speculation: None });
-        };
-        let around = match asked.size {
+        let Some(size) = drafts else { return (loader, Self { speculation: None }) };
+        let around = match size {
             DraftSize::Auto => GrammarSpeculativeLoader::new(loader),
             // A pass has one row more than guessed tokens.
             DraftSize::Tokens(tokens) => {
@@ -49,8 +37,8 @@ impl RequestDrafts {
     }
 
     /// Returns the vocabulary of an engine with drafts.
-    pub(super) fn vocabulary(&self) -> anyhow::Result<Option<Vocabulary>> {
-        Ok(self.speculation.as_ref().map(Speculation::vocabulary).transpose()?)
+    pub(super) fn vocabulary(&self) -> Result<Option<Vocabulary>, AttachError> {
+        self.speculation.as_ref().map(Speculation::vocabulary).transpose()
     }
 
     /// Tokens that a pass may write past the text.
@@ -71,7 +59,7 @@ impl RequestDrafts {
     ) -> Option<Result<RequestWatch, Problem>> {
         let speculation = self.speculation.as_ref()?;
         let sampler = Sampler::new(text.options.sampling, text.options.seed);
-        let mut what = match text.grammar.as_ref().map(CompiledGrammar::constraint) {
+        let mut what = match text.constraint() {
             Some(constraint) => SpeculativeRequest::new(constraint),
             None => SpeculativeRequest::unconstrained(),
         }
