@@ -1,8 +1,8 @@
 //! The plugin for mistral.rs, in its own engine with the shipped model, and the program with this engine.
 
 /// Helpers that other tests have too.
+#[path = "../support"]
 mod support {
-    #[path = "../../support/program.rs"]
     pub(crate) mod program;
 }
 

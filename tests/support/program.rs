@@ -23,7 +23,7 @@ fn finish(output: Output) -> Run {
 }
 
 pub(crate) fn domino(arguments: &[&str], stdin: &[u8]) -> Run {
-    domino_in(Path::new(env!("DOMINO_ROOT")), arguments, stdin)
+    domino_in(root(), arguments, stdin)
 }
 
 pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run {
@@ -31,10 +31,16 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
 }
 
 /// The program of the package that this is a test of.
-const BUILT: &str = match (option_env!("CARGO_BIN_EXE_domino"), option_env!("CARGO_BIN_EXE_domino-mistralrs")) {
+const BUILT: &str = match (option_env!("CARGO_BIN_EXE_domino"), option_env!("CARGO_BIN_EXE_domino-mistralrs"))
+{
     (Some(program), _) | (None, Some(program)) => program,
     (None, None) => panic!("no test of a package with a program"),
 };
+
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(option_env!("DOMINO_ROOT").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")))
+}
 
 /// The path of the program under test: the built one, unless the variable names another.
 pub(crate) fn tested() -> PathBuf {
@@ -47,7 +53,7 @@ pub(crate) fn program() -> Command {
     for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
         program.env_remove(variable);
     }
-    program.env("DOMINO_NO_CACHE", "1").current_dir(env!("DOMINO_ROOT"));
+    program.env("DOMINO_NO_CACHE", "1").current_dir(root());
     program
 }
 

@@ -54,7 +54,7 @@ const PARTS: [Part; 7] = [
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 88_500;
+const DEFAULT_CEILING: usize = 88_700;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

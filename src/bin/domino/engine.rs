@@ -2,8 +2,8 @@
 //!
 //! A program of its own has it because it takes long to build or needs more than Rust: it passes the engine
 //! to [`main_with`](crate::main_with), and has all commands of `domino`. Models are then run by that engine,
-//! unless `--engine domino` says otherwise. One that gives no rows of logits, but writes texts itself, goes to
-//! [`main_with_texts`](crate::main_with_texts).
+//! unless `--engine domino` says otherwise. One that gives no rows of logits, but writes texts itself, goes
+//! to [`main_with_texts`](crate::main_with_texts).
 
 use std::{fmt, num::NonZeroUsize, path::Path, sync::OnceLock};
 

@@ -43,7 +43,7 @@ use crate::verbs::{
 
 pub use crate::terminal::failure::BadInput;
 
-/// What an engine needs that writes texts itself, which the server and `generate` order from it.
+/// The types of an engine that writes texts itself, which the server and `generate` order from it.
 pub mod texts {
     pub use crate::serve::{
         Book, Client, DraftSize, Engine, EngineEvent, GrammarGuesses, Loading, Problem, Pulse, TextEngine,

@@ -28,8 +28,7 @@ pub(super) async fn load(
         Some(index) => Device::new_cuda(index).map_err(|error| bad(error.into()))?,
     };
     let (dtype, isq) = (ModelDType::from(flags.dtype), flags.isq(&device)?);
-    let (loader, drafting) =
-        RequestDrafts::around(loader(wanted, path).map_err(bad)?, wanted.drafts, pulse);
+    let (loader, drafting) = RequestDrafts::around(loader(wanted, path).map_err(bad)?, wanted.drafts, pulse);
     let map = DeviceMapSetting::Map(DeviceMapMetadata::dummy());
     let pipeline = loader
         .load_model_from_hf(None, TokenSource::None, &dtype, &device, true, map, isq, None)

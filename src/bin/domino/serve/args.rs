@@ -273,8 +273,8 @@ pub(crate) struct LowEngine {
     context: LowContext,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
     ///
-    /// The texts are the same. Without a value: on. Default: auto, which guesses for as long as that pays, and
-    /// never with the engine mistralrs.
+    /// The texts are the same. Without a value: on. Default: auto, which guesses for as long as that pays,
+    /// and never with the engine mistralrs.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
     grammar_speculate: WhenToGuess,
@@ -344,9 +344,9 @@ pub(crate) enum WhenToGuess {
 /// Tokens of a guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DraftSize {
-    /// As many as pay.
+    /// Guess as many as pay.
     Auto,
-    /// At most this number, whether that pays or not.
+    /// Guess at most this number, whether that pays or not.
     Tokens(NonZeroUsize),
 }
 
@@ -454,7 +454,7 @@ impl EngineArgs {
         texts::other().filter(|_| matches!(self.by, RunBy::Other { .. }))
     }
 
-    /// What is asked of an engine that writes texts itself.
+    /// Returns the options of an engine that writes texts itself.
     pub(crate) fn wanted_texts(&self) -> WantedTexts {
         WantedTexts {
             model: WantedModel { context: self.load.context, threads: self.threads },
@@ -486,8 +486,8 @@ impl EngineArgs {
         made.then_some(&self.speculation)
     }
 
-    /// Refuses flags that an engine which writes texts itself does not know, and those that a model of tensors
-    /// cannot follow: it has one cache, which is as large as its context.
+    /// Refuses flags that an engine which writes texts itself does not know, and those that a model of
+    /// tensors cannot follow: it has one cache, which is as large as its context.
     ///
     /// # Errors
     /// If there is such a flag.

@@ -441,9 +441,12 @@ impl BatchModel for BatchRunner {
     }
 }
 
-/// Says once why nothing is drafted where drafts were asked for.
-pub(crate) fn tell_no_drafts(why: &str) {
-    note!("{} nothing is drafted: {why}", Paint::for_stderr().cyan("note:"));
+/// May drafts be made, if this is the reason against them? Says so where drafts were asked for.
+pub(crate) fn may_draft(no_drafts: Option<&str>, asked: bool) -> bool {
+    if let Some(why) = no_drafts.filter(|_| asked) {
+        note!("{} nothing is drafted: {why}", Paint::for_stderr().cyan("note:"));
+    }
+    no_drafts.is_none()
 }
 
 /// Makes the error of a prompt that is too long bad input of the user's.

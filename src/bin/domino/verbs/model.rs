@@ -58,7 +58,7 @@ impl LowModel {
 /// The printed facts of a model.
 struct ModelTold {
     name: String,
-    /// What the files say of its shape, or why our own runner cannot read them.
+    /// The shape by the files, or the reason why our own runner cannot read them.
     description: Result<ModelDescription, String>,
     is_gguf: bool,
     vocabulary: Vocabulary,
@@ -202,7 +202,7 @@ impl ModelTold {
     }
 }
 
-/// What people are shown of a shape, with names.
+/// Lines about a shape for people, with names.
 fn shape(description: &ModelDescription) -> Vec<(&'static str, String)> {
     let ModelDescription { layers, hidden, intermediate, heads, kv_heads, head_dim, .. } = description;
     let tied = if description.tied { ", embeddings tied" } else { "" };
@@ -263,7 +263,7 @@ fn described(description: &ModelDescription) -> serde_json::Map<String, Value> {
     fields.as_object().cloned().unwrap_or_default()
 }
 
-/// What a run takes of memory, in bytes.
+/// The memory of a run, in bytes.
 fn memory(description: &ModelDescription) -> Value {
     let caches: serde_json::Map<String, Value> =
         CACHES.iter().map(|kv| (kv.to_string(), description.cache(*kv, TOKENS).into())).collect();

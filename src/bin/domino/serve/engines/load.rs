@@ -8,7 +8,7 @@ use super::super::args::{EngineArgs, Speculation, WhenToGuess};
 use super::own::{self, RunningFacts};
 use super::texts::TextModel;
 use super::{super::bounds::Pulse, Engine, Guessing, kept::PriorKeeper, prior_files};
-use crate::session::model::{self, read_tokenizer, tell_no_drafts};
+use crate::session::model::{self, may_draft, read_tokenizer};
 use crate::terminal::failure::BadInput;
 
 /// A model that runs.
@@ -83,9 +83,7 @@ pub(crate) async fn load(
                 (Arc::new(engine), vocabulary, facts)
             }
         };
-    if let Some(why) = no_drafts.as_deref().filter(|_| args.guess == WhenToGuess::On) {
-        tell_no_drafts(why);
-    }
+    may_draft(no_drafts.as_deref(), args.guess == WhenToGuess::On);
     let guessing = speculation
         .filter(|_| no_drafts.is_none())
         .map(|speculation| Guessing::new(tokenizer.clone(), speculation, &priors, keeper))

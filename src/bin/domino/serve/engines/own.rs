@@ -1,6 +1,6 @@
 //! The engine of models: a thread with a batch decoder, which texts join and leave at any pass. It writes
-//! many at once, and with a model of tensors one after the other. The thread's [`Desk`] takes orders, makes passes
-//! for all texts, and sends their events.
+//! many at once, and with a model of tensors one after the other. The thread's [`Desk`] takes orders, makes
+//! passes for all texts, and sends their events.
 //!
 //! Invariants: the thread ends with its engine; an error in one text ends only that text; a text whose
 //! receiver is gone is cancelled before the next pass.

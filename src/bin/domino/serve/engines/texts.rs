@@ -33,10 +33,10 @@ pub trait TextEngine: OtherEngine {
 /// A model that is being loaded.
 pub type Loading<'a> = Pin<Box<dyn Future<Output = Result<TextModel, BadInput>> + 'a>>;
 
-/// What flags ask of an engine that writes texts.
+/// Options of an engine that writes texts.
 #[derive(Debug, Clone)]
 pub struct WantedTexts {
-    /// What all engines are asked for.
+    /// The options that all engines have.
     pub model: WantedModel,
     /// Texts at once; others wait.
     pub texts: NonZeroUsize,
@@ -48,7 +48,7 @@ pub struct WantedTexts {
 
 /// A loaded model whose texts the engine writes.
 pub struct TextModel {
-    /// What writes them.
+    /// The writer of its texts.
     pub engine: Arc<dyn Engine>,
     /// The model's tokens, with those that end its texts.
     pub vocabulary: Vocabulary,

@@ -21,7 +21,7 @@ use crate::grammar::compiler::{lookahead_number, terminals_name};
 use crate::session::chat::{PromptSource, asked_text, prompt_text};
 use crate::session::drafts::{self, Keeper};
 use crate::session::model::{
-    self, BatchRunner, Runner, bad_model, load, read_tokenizer, step_error, tell_no_drafts,
+    self, BatchRunner, Runner, bad_model, load, may_draft, read_tokenizer, step_error,
 };
 use crate::terminal::failure::{self, BadInput, Exit, note};
 use crate::terminal::{self, Stdout, count, extend, progress};
@@ -49,19 +49,14 @@ pub(super) fn run(
     let (grammar, capturing) = grammar(command, (&vocabulary, cache), (&healed, thought))?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.by)?;
-    let no_drafts = loaded.no_drafts().map(str::to_owned);
+    let drafts = may_draft(loaded.no_drafts(), command.speculation.asked);
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
     let (mut speculation, mut draft) = (None, None);
     if let Some(grammar) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        match no_drafts.as_deref() {
-            None => {
-                draft = command.speculation.draft_model(command.by, grammar, &tokenizer, cache)?;
-                speculation =
-                    command.speculation.drafter(known, grammar, folder, &tokenizer, draft.as_ref())?;
-            }
-            Some(why) if command.speculation.asked => tell_no_drafts(why),
-            Some(_) => {}
+        if drafts {
+            draft = command.speculation.draft_model(command.by, grammar, &tokenizer, cache)?;
+            speculation = command.speculation.drafter(known, grammar, folder, &tokenizer, draft.as_ref())?;
         }
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;

@@ -73,17 +73,25 @@ pub(super) fn run(
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     only_answer(&mut generation);
     let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
-    let (appended, draft, comparison, vocabulary) = (None, None, None, &vocabulary);
-    #[rustfmt::skip]
     let ended = EndedRun {
-        generation, end, vocabulary, options, appended, seconds, speculative, draft, forced, captures, comparison,
+        generation,
+        end,
+        vocabulary: &vocabulary,
+        options,
+        appended: None,
+        seconds,
+        speculative,
+        draft: None,
+        forced,
+        captures,
+        comparison: None,
     };
     tell(command, &ended, &destination, keeper.as_ref(), &warnings)?;
     keeper.map_or(Ok(()), |keeper| keeper.keep())?;
     Ok(ended.exit())
 }
 
-/// What flags ask of the engine. It guesses only if they ask for that, or the model has a prior.
+/// Returns the options of the engine. It guesses only if they ask for that, or the model has a prior.
 fn wanted(command: &Generate) -> WantedTexts {
     let drafts = match command.speculation.how {
         Some(Speculate::Off) => None,
@@ -283,7 +291,7 @@ impl Heard {
         &self.text[..self.text.len() - held]
     }
 
-    /// Where the answer begins in the text; `None` while the text may be in its thought.
+    /// The place where the answer begins in the text; `None` while the text may be in its thought.
     fn answer_at(&self) -> Option<usize> {
         let thinks = self.place().is_some_and(|place| place != ThoughtPlace::Behind);
         let behind = |here: &Constraint| self.text.len() - here.split_thought(&self.text).1.len();

@@ -24,7 +24,7 @@ use crate::grammar::{compiled::Capturing, notation::relaxed_as_json, source::Gra
 use crate::rows::{
     Carried, LastUsed, Lines, NextLine, Row, RowReader, RowReading, SeenIds, WantedGrammar, survey,
 };
-use crate::session::model::{self, BatchRunner, bad_model, read_tokenizer, step_error, tell_no_drafts};
+use crate::session::model::{self, BatchRunner, bad_model, may_draft, read_tokenizer, step_error};
 use crate::terminal::failure::{self, BadInput, Exit};
 use crate::{session::chat::Prompts, terminal::progress};
 
@@ -49,10 +49,7 @@ pub(super) fn run(
     let model = progress::during(format!("loading {}", folder.display()), || {
         BatchRunner::load(folder, rows.parallel, &command.load, command.by)
     })?;
-    let drafts = model.no_drafts().is_none();
-    if let Some(why) = model.no_drafts().filter(|_| command.speculation.asked) {
-        tell_no_drafts(why);
-    }
+    let drafts = may_draft(model.no_drafts(), command.speculation.asked);
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     progress::watch_interrupts();
     let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
