@@ -31,7 +31,8 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
 }
 
 /// The program of the package that this is a test of.
-const BUILT: &str = match (option_env!("CARGO_BIN_EXE_domino"), option_env!("CARGO_BIN_EXE_domino-mistralrs")) {
+const BUILT: &str = match (option_env!("CARGO_BIN_EXE_domino"), option_env!("CARGO_BIN_EXE_domino-mistralrs"))
+{
     (Some(program), _) | (None, Some(program)) => program,
     (None, None) => panic!("no test of a package with a program"),
 };

@@ -39,7 +39,7 @@ struct Part {
 /// The parts, of which the first that has a file is its own. The last of `src` takes what is left.
 const PARTS: [Part; 6] = [
     Part { name: "engine", paths: &["src/engine/"], ceiling: 51_000 },
-    Part { name: "plugin for mistral.rs", paths: &["src/mistralrs", SERVED, GENERATED], ceiling: 3_500 },
+    Part { name: "plugin for mistral.rs", paths: &["src/mistralrs/"], ceiling: 3_500 },
     Part {
         name: "laboratory",
         paths: &["src/experiment/", "src/bin/domino/verbs/experiment/", "experiments/", "benches/"],
@@ -49,10 +49,6 @@ const PARTS: [Part; 6] = [
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
     Part { name: "models and decoding", paths: &["src/"], ceiling: 17_600 },
 ];
-
-/// The program's parts of the plugin, which no default build has, as it has no experiments.
-const SERVED: &str = "src/bin/domino/serve/engines/mistralrs";
-const GENERATED: &str = "src/bin/domino/verbs/generate/mistralrs";
 
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];

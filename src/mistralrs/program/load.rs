@@ -7,9 +7,9 @@ use domino_cli::BadInput;
 use domino_cli::texts::{Pulse, TextModel, WantedTexts};
 use mistralrs_candle::Device;
 use mistralrs_core::{
-    DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
-    Loader, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalSpecificConfig, SchedulerConfig,
-    TokenSource,
+    AutoLoaderBuilder, DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, EmbeddingSpecificConfig,
+    GGUFLoaderBuilder, GGUFSpecificConfig, Loader, MistralRsBuilder, ModelDType, MultimodalSpecificConfig,
+    NormalSpecificConfig, SchedulerConfig, TokenSource,
 };
 use tokio::sync::Semaphore;
 
@@ -28,8 +28,7 @@ pub(super) async fn load(
         Some(index) => Device::new_cuda(index).map_err(|error| bad(error.into()))?,
     };
     let (dtype, isq) = (ModelDType::from(flags.dtype), flags.isq(&device)?);
-    let (loader, drafting) =
-        RequestDrafts::around(loader(wanted, path).map_err(bad)?, wanted.drafts, pulse);
+    let (loader, drafting) = RequestDrafts::around(loader(wanted, path).map_err(bad)?, wanted.drafts, pulse);
     let map = DeviceMapSetting::Map(DeviceMapMetadata::dummy());
     let pipeline = loader
         .load_model_from_hf(None, TokenSource::None, &dtype, &device, true, map, isq, None)
@@ -67,10 +66,14 @@ fn loader(wanted: &WantedTexts, path: &Path) -> anyhow::Result<Box<dyn Loader>> 
         let files = vec![text(Path::new(file))?];
         return Ok(GGUFLoaderBuilder::new(template, None, text(folder)?, files, config, false, None).build());
     }
-    let config = NormalSpecificConfig::default();
     let (jinja, json) = match template {
         Some(template) if template.ends_with(".jinja") => (Some(template), None),
         template => (None, template),
     };
-    NormalLoaderBuilder::new(config, json, None, Some(text(path)?), false, jinja).build(None)
+    // The model's config.json says of what kind it is; models that see images too write text as others do.
+    let (normal, multimodal) = (NormalSpecificConfig::default(), MultimodalSpecificConfig::default());
+    let embedding = EmbeddingSpecificConfig::default();
+    let builder =
+        AutoLoaderBuilder::new(normal, multimodal, embedding, json, None, text(path)?, false, jinja);
+    Ok(builder.build())
 }
