@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::program::{Run, domino, last_line};
+use crate::program::{Run, domino, last_line};
 
 use super::engine::model;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::program::domino;
+use crate::program::domino;
 
 use super::engine::{alone, model};
 
@@ -21,7 +21,7 @@ warm_ups = 2
 warm_up_prompts = ["Animals: "]
 "#;
 
-fn experiment(regex: &str, file: &str) -> (tempfile::TempDir, crate::support::program::Run) {
+fn experiment(regex: &str, file: &str) -> (tempfile::TempDir, crate::program::Run) {
     let folder = tempfile::tempdir().unwrap();
     let definition = DEFINITION.replace("MODEL", &model().display().to_string()).replace("pets.regex", file);
     std::fs::write(folder.path().join("d.toml"), definition).unwrap();

@@ -1,13 +1,10 @@
 //! The plugin for mistral.rs, in its own engine with the shipped model, and the program with this engine.
 
-/// Helpers that other tests have too.
-#[path = "../support"]
-mod support {
-    pub(crate) mod program;
-}
-
 mod cli;
 mod engine;
 mod experiment;
 mod masks;
+// The program as a shell runs it, as other tests have it.
+#[path = "../support/program.rs"]
+mod program;
 mod speculation;

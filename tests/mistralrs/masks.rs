@@ -5,8 +5,8 @@ use std::{sync::Arc, sync::LazyLock};
 use domino::{
     CompiledGrammar,
     decode::{Sampler, Sampling},
-    mistralrs::{GrammarLogitsProcessor, RequestError, RequestWatch},
 };
+use domino_mistralrs::{GrammarLogitsProcessor, RequestError, RequestWatch};
 use mistralrs_candle::Tensor;
 use mistralrs_core::{SamplingParams, StopTokens};
 

@@ -1,6 +1,6 @@
 //! Speculation in mistral.rs: texts are those of the same engine without drafts and of the stock engine.
 //!
-//! A longer run: `DOMINO_MISTRALRS=300 cargo test --release --features mistralrs,oracle speculation`.
+//! A longer run: `DOMINO_MISTRALRS=300 cargo test --release -p domino-mistralrs speculation`.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -10,11 +10,11 @@ use std::{
 use domino::{
     CompiledGrammar,
     decode::{Sampler, Sampling},
-    mistralrs::{
-        AttachError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError, RequestError,
-        RequestWatch, Speculation, SpeculativeRequest,
-    },
     proposer::{Learning, Prior},
+};
+use domino_mistralrs::{
+    AttachError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError, RequestError,
+    RequestWatch, Speculation, SpeculativeRequest,
 };
 use mistralrs_core::{MemoryGpuConfig, PagedAttentionConfig, Response, SamplingParams, StopTokens};
 use tokio::sync::mpsc::Receiver;

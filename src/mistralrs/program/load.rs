@@ -7,9 +7,9 @@ use domino_cli::BadInput;
 use domino_cli::texts::{Pulse, TextModel, WantedTexts};
 use mistralrs_candle::Device;
 use mistralrs_core::{
-    DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
-    Loader, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalSpecificConfig, SchedulerConfig,
-    TokenSource,
+    AutoLoaderBuilder, DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, EmbeddingSpecificConfig,
+    GGUFLoaderBuilder, GGUFSpecificConfig, Loader, MistralRsBuilder, ModelDType, MultimodalSpecificConfig,
+    NormalSpecificConfig, SchedulerConfig, TokenSource,
 };
 use tokio::sync::Semaphore;
 
@@ -66,10 +66,14 @@ fn loader(wanted: &WantedTexts, path: &Path) -> anyhow::Result<Box<dyn Loader>> 
         let files = vec![text(Path::new(file))?];
         return Ok(GGUFLoaderBuilder::new(template, None, text(folder)?, files, config, false, None).build());
     }
-    let config = NormalSpecificConfig::default();
     let (jinja, json) = match template {
         Some(template) if template.ends_with(".jinja") => (Some(template), None),
         template => (None, template),
     };
-    NormalLoaderBuilder::new(config, json, None, Some(text(path)?), false, jinja).build(None)
+    // The model's config.json says of what kind it is; models that see images too write text as others do.
+    let (normal, multimodal) = (NormalSpecificConfig::default(), MultimodalSpecificConfig::default());
+    let embedding = EmbeddingSpecificConfig::default();
+    let builder =
+        AutoLoaderBuilder::new(normal, multimodal, embedding, json, None, text(path)?, false, jinja);
+    Ok(builder.build())
 }

@@ -56,19 +56,13 @@ pub(super) fn run(
     let loaded = progress::during(format!("loading {}", folder.display()), || {
         runtime.block_on(engine.load_texts(folder, &wanted, &pulse))
     })?;
-    if loaded.vocabulary != vocabulary {
-        let name = engine.name();
-        return Err(BadInput::new(format!("{name} reads other tokens from this model than domino does"))
-            .hint("use domino's own runner: --engine domino")
-            .into());
-    }
+    refuse_other_tokens(engine, &loaded, &vocabulary)?;
     let (speculative, gate) = (guesses.is_some(), Gate::new(1));
     let order = order(&loaded, prompt, options, (grammar.clone(), guesses), &gate)?;
     progress::watch_interrupts();
     let (begun, mut heard) = (Instant::now(), Heard::new(&order, &vocabulary));
     let screen = (!command.json && !destination.is_file()).then(|| Screen::new(0));
     let end = runtime.block_on(heard.write(order, &loaded, (&pulse, &gate), screen))?;
-    let seconds = begun.elapsed().as_secs_f64();
     let mut generation = heard.into_generation(&end);
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     only_answer(&mut generation);
@@ -79,7 +73,7 @@ pub(super) fn run(
         vocabulary: &vocabulary,
         options,
         appended: None,
-        seconds,
+        seconds: begun.elapsed().as_secs_f64(),
         speculative,
         draft: None,
         forced,
@@ -106,6 +100,20 @@ fn wanted(command: &Generate) -> WantedTexts {
         drafts,
         chat_template: None,
     }
+}
+
+/// Refuses an engine whose tokens are not those that the grammar is compiled for.
+fn refuse_other_tokens(
+    engine: &dyn TextEngine,
+    loaded: &TextModel,
+    vocabulary: &Vocabulary,
+) -> Result<(), BadInput> {
+    if loaded.vocabulary == *vocabulary {
+        return Ok(());
+    }
+    let name = engine.name();
+    Err(BadInput::new(format!("{name} reads other tokens from this model than domino does"))
+        .hint("use domino's own runner: --engine domino"))
 }
 
 /// Makes the guesses for the text, and the keeper of what they learn, if something is to be guessed.
@@ -325,4 +333,81 @@ async fn interrupted() {
 
 fn failed(problem: &Problem) -> RunEnd {
     RunEnd::Failed(Told { sentence: problem.message().to_owned(), hint: None }, Exit::Failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use domino::decode::StopStrings;
+    use domino::grammar::{Reasoning, Thought, ThoughtMarks};
+    use domino::{Compiler, Grammar, Limits, Syntax};
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+    use crate::{grammar::compiler::byte_vocabulary, serve::WrittenToken};
+
+    /// An order of a text of digits, behind a thought if one is to come.
+    fn order(thinks: bool, stop: &str, gate: &Arc<Gate>) -> TextOrder {
+        let limits = Limits::default();
+        let mut grammar = Grammar::parse(Syntax::Regex, "[0-9]+", &limits).unwrap();
+        if thinks {
+            let thought = Thought::new(&ThoughtMarks::default(), Reasoning::Required, []);
+            grammar = grammar.after_thought(&thought, &limits).unwrap();
+        }
+        let grammar = Compiler::new(byte_vocabulary().unwrap()).compile(&grammar).unwrap();
+        let mut options = DecodeOptions::default();
+        options.stop = StopStrings::new((!stop.is_empty()).then_some(stop)).unwrap();
+        let (client, places) = (Client::default(), Arc::new(gate.enter(1).unwrap()));
+        let (prompt, grammar) = (Arc::from([TokenId::new(65)]), Some(grammar));
+        TextOrder { prompt, options, grammar, guesses: None, client, shared: client, request: 0, places }
+    }
+
+    /// Hears a text of these bytes, each a token, that ends in this way, if it does not stop before.
+    fn heard(thinks: bool, stop: &str, text: &str, end: EngineEvent) -> (Generation, RunEnd) {
+        let (vocabulary, gate) = (byte_vocabulary().unwrap(), Gate::new(1));
+        let mut heard = Heard::new(&order(thinks, stop, &gate), &vocabulary);
+        let (sender, mut events) = unbounded_channel();
+        for &byte in text.as_bytes() {
+            let (token, stats) = (TokenId::new(byte.into()), DecodeStats::default());
+            let written = WrittenToken { token, bytes: vec![byte], logprobs: None, stats };
+            sender.send(EngineEvent::Token(written)).unwrap();
+        }
+        sender.send(end).unwrap();
+        let pulse = Pulse::new(PATIENCE);
+        let ended = Runtime::new().unwrap().block_on(heard.hear(&mut events, &pulse, None)).unwrap();
+        (heard.into_generation(&ended), ended)
+    }
+
+    fn ends(finish: Finish) -> EngineEvent {
+        EngineEvent::End(finish, DecodeStats::default())
+    }
+
+    #[test]
+    fn a_thought_is_told_apart_from_its_answer() {
+        let (mut generation, end) = heard(true, "", "<think>so</think>42", ends(Finish::Stop));
+        assert_eq!((end, generation.complete), (RunEnd::Finished(Finish::Stop), true));
+        assert_eq!(generation.reasoning.as_deref(), Some(&b"so"[..]));
+        assert_eq!((generation.stats.tokens, generation.stats.reasoning_tokens), (19, 17));
+        only_answer(&mut generation);
+        assert_eq!(generation.text, b"42");
+        let (generation, end) = heard(true, "", "<think>s", ends(Finish::Length));
+        assert_eq!((end, generation.complete), (RunEnd::Finished(Finish::Thought), false));
+    }
+
+    #[test]
+    fn a_stop_string_ends_the_text_before_it() {
+        let (generation, end) = heard(false, "34", "12345", ends(Finish::Stop));
+        assert_eq!((end, &*generation.text), (RunEnd::Finished(Finish::StopString), &b"12"[..]));
+        assert!(generation.complete && generation.tokens.len() == 4);
+        let (generation, _) = heard(false, "1", "12", ends(Finish::Stop));
+        assert!(!generation.complete && generation.text.is_empty());
+    }
+
+    #[test]
+    fn failures_of_the_engine_leave_the_text_so_far() {
+        let (generation, end) = heard(false, "", "12", EngineEvent::Failed(Problem::engine("it broke")));
+        let told = Told { sentence: "it broke".to_owned(), hint: None };
+        assert_eq!((end, &*generation.text), (RunEnd::Failed(told, Exit::Failure), &b"12"[..]));
+        let (generation, end) = heard(false, "", "12", ends(Finish::Length));
+        assert_eq!((end, generation.complete), (RunEnd::Finished(Finish::Length), true));
+    }
 }
