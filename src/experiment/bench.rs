@@ -634,6 +634,42 @@ mod tests {
         }
     }
 
+    /// The marks are those of the template, and a prompt that opens a thought has opened it.
+    #[test]
+    fn thoughts_are_as_the_template_has_them() {
+        let thought = |lines: &str, template: Option<&str>| {
+            let text = format!(
+                "name = \"t\"\ngrammars = [\"digits\"]\nmethods = [{{ name = \"masks\", think = 4 }}]\n{lines}"
+            );
+            let shipped = |_: &str| Some("root ::= [0-9]+");
+            let definition = Definition::parse(&text, "", std::path::Path::new(""), false, &shipped).unwrap();
+            let template = template.map(|source| ChatTemplate::parse(source).unwrap());
+            let vocabulary = Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap();
+            let tokenizer = Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap();
+            let writer = PromptWriter {
+                definition: &definition,
+                model: "m",
+                template: template.as_ref(),
+                tokenizer: &tokenizer,
+                vocabulary: &vocabulary,
+            };
+            let thought = writer.thought(&definition.tasks[0])?;
+            Ok::<_, ExperimentError>(
+                thought.map(|found| (found.marks().open().to_owned(), found.reasoning())),
+            )
+        };
+        let of = |lines: &str, template: Option<&str>| thought(lines, template).unwrap().unwrap();
+        let (one, two) = ("prompts = [\"A\"]", "prompts = [\"A<think>\\n\", \"B<think>\"]");
+        assert_eq!(of(one, None), ("<think>".to_owned(), Reasoning::Required));
+        assert_eq!(of(two, None), ("<think>".to_owned(), Reasoning::Open));
+        assert_eq!(of(one, Some("{{ x }}[/THINK]")), ("[THINK]".to_owned(), Reasoning::Required));
+        let opening = "{{ messages[0].content }}{% if false %}</think>{% endif %}<think>\n";
+        assert_eq!(of(&format!("chat = true\n{one}"), Some(opening)).1, Reasoning::Open);
+        assert_eq!(of(one, Some(opening)).1, Reasoning::Required);
+        let mixed = thought("prompts = [\"A\", \"B<think>\"]", None).unwrap_err();
+        assert!(mixed.to_string().contains("opens a thought, and others do not"), "{mixed}");
+    }
+
     #[test]
     fn missing_and_refusing_chat_templates_are_errors() {
         let chat = "chat = true\ngrammars = [\"digits\"]\n";

@@ -120,7 +120,8 @@ impl RunId {
     /// Formats it as one line, different for different runs of a definition.
     #[must_use]
     pub fn key(&self) -> String {
-        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold, warm_ups, think } = self;
+        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold, warm_ups, think } =
+            self;
         let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let (k, s) = (or_none(k.map(|k| k.to_string())), or_none(s.map(|s| s.to_string())));
         let threshold = or_none(threshold.map(|threshold| threshold.to_string()));

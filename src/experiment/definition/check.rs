@@ -323,7 +323,11 @@ fn thoughts(source: DefinitionSource<'_>, definition: &Definition) -> Result<(),
     }
     for (is_set, key, what) in [
         (definition.enumerate.is_some(), "enumerate", "lists all texts, and thoughts are too many"),
-        (definition.retokenize, "retokenize", "cuts whole texts again, and a thought is no part of an answer"),
+        (
+            definition.retokenize,
+            "retokenize",
+            "cuts whole texts again, and a thought is no part of an answer",
+        ),
     ] {
         if is_set {
             return Err(source
@@ -336,7 +340,10 @@ fn thoughts(source: DefinitionSource<'_>, definition: &Definition) -> Result<(),
     };
     match definition.tasks.iter().find(harmony) {
         Some(task) => Err(source
-            .wrong(format!("`think` with grammar {:?}: calls in this spelling have their own thoughts", task.name))
+            .wrong(format!(
+                "`think` with grammar {:?}: calls in this spelling have their own thoughts",
+                task.name
+            ))
             .with_hint("leave `think` out, or use another `spelling`")),
         None => Ok(()),
     }

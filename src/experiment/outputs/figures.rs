@@ -203,8 +203,11 @@ fn by_lookahead(group: &LineGroup<'_>) -> Option<Figure> {
         let series = distinct(of.iter().map(|line| line.method_name())).into_iter().map(|method| {
             let place =
                 |line: &&&&Line| Some((ks.iter().position(|k| Some(*k) == line.k)?, line.throughput?));
-            let mut points: Vec<(usize, Estimate)> =
-                of.iter().filter(|line| line.method_name() == method).filter_map(|line| place(&line)).collect();
+            let mut points: Vec<(usize, Estimate)> = of
+                .iter()
+                .filter(|line| line.method_name() == method)
+                .filter_map(|line| place(&line))
+                .collect();
             points.sort_by_key(|(at, _)| *at);
             Series { name: method, points }
         });

@@ -118,8 +118,12 @@ pub(super) fn by_lookahead_and_length(group: &LineGroup<'_>) -> Vec<Table> {
     }
     let mut tables = Vec::new();
     for (number, method) in methods.into_iter().enumerate() {
-        let lines: Vec<&Line> =
-            group.lines.iter().filter(|line| line.method_name() == method && line.s.is_some()).copied().collect();
+        let lines: Vec<&Line> = group
+            .lines
+            .iter()
+            .filter(|line| line.method_name() == method && line.s.is_some())
+            .copied()
+            .collect();
         let lengths = lengths(&lines);
         let mut places: Vec<(&str, Option<K>, Option<f64>)> = Vec::new();
         for line in &lines {
