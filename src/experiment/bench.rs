@@ -2,11 +2,11 @@
 //! as tokens (as they are, or in a model's chat template), and rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{collections::HashMap, path::PathBuf, time::Instant};
+use std::{borrow::Cow, collections::HashMap, path::PathBuf, time::Instant};
 
 use super::definition::{Definition, Task, Variant};
 use super::enumeration::{self, Distribution};
-use super::measures::{Coupled, Cuts, Judging, Measures, Meter};
+use super::measures::{Coupled, Cuts, Judging, Measures, Meter, ThoughtAnswer};
 use super::methods::{
     ByExternalEngine, ByPeer, ExternalJob, ExternalWay, Lessons, Method, MethodError, MethodName, Outcome,
     Refinements, Stage, shipped_prior,
@@ -18,11 +18,11 @@ use super::{error::ExperimentError, records::Records};
 use crate::chat::{ChatTemplate, Conversation};
 use crate::decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling, StopStrings};
 use crate::grammar::json_schema::{Escapes, Format, SchemaOptions};
-use crate::grammar::{AutomataCache, Grammar};
+use crate::grammar::{AutomataCache, Grammar, Reasoning, Thought, ThoughtMarks};
 use crate::proposer::{CountProposer, DraftLength, Drafter, Learning, Prior};
 use crate::vocab::{Tokenizer, Vocabulary};
-use crate::{CompiledGrammar, Compiler};
-use crate::{Lookahead, Terminals, TrailingSpace, ids::TokenId, limits::Limits, model::Model};
+use crate::{CompiledGrammar, Compiler, Constraint, LimitExceeded, Limits, Lookahead, Patience, Terminals};
+use crate::{TrailingSpace, ids::TokenId, model::Model};
 
 /// Seeds of warm-ups and of the uncounted run, far from those of definitions.
 const WARM_UP_SEED: u64 = 1_000_000;
@@ -33,14 +33,21 @@ const UNCOUNTED_TOKENS: usize = 24;
 /// One grammar, compiled as methods need it.
 pub(super) struct MethodGrammars {
     grammar: Grammar,
+    /// The thought that comes before the texts of some methods, and the grammar of both.
+    thinking: Option<(Thought, Grammar)>,
     name: String,
     vocabulary: Vocabulary,
-    compiled: HashMap<(K, Terminals), (CompiledGrammar, f64)>,
+    /// By lookahead, terminals, and whether a thought comes first.
+    compiled: HashMap<(K, Terminals, bool), (CompiledGrammar, f64)>,
 }
 
 impl MethodGrammars {
-    /// Reads the grammar of a task.
-    pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
+    /// Reads the grammar of a task. `thought` comes before the texts of methods that think.
+    pub(super) fn new(
+        task: &Task,
+        vocabulary: &Vocabulary,
+        thought: Option<Thought>,
+    ) -> Result<Self, ExperimentError> {
         // Other engines take any character of a schema's strings as `\uXXXX` too; all methods write the same
         // language.
         let schemas = SchemaOptions::default().with_escapes(Escapes::All).with_format(Format::Assert);
@@ -48,24 +55,45 @@ impl MethodGrammars {
         let read = Grammar::parse_by(task.syntax, &task.grammar, &schemas, &limits, &automata);
         let grammar = read.map_err(|source| ExperimentError::Grammar { name: task.name.clone(), source })?;
         let (name, vocabulary) = (task.name.clone(), vocabulary.clone());
-        Ok(Self { grammar, name, vocabulary, compiled: HashMap::new() })
+        let behind = |thought: Thought| Ok((thought.clone(), grammar.after_thought(&thought, &limits)?));
+        let thinking = thought.map(behind).transpose().map_err(|limit: LimitExceeded| {
+            ExperimentError::Compile { name: name.clone(), source: limit.into() }
+        })?;
+        Ok(Self { grammar, thinking, name, vocabulary, compiled: HashMap::new() })
     }
 
-    /// Returns the grammar for a lookahead and terminals, and the seconds that compiling and growing trees
-    /// took.
-    fn get(&mut self, k: K, terminals: Terminals) -> Result<(CompiledGrammar, f64), ExperimentError> {
-        if let Some(found) = self.compiled.get(&(k, terminals)) {
+    /// Returns the grammar of a method, and the seconds that compiling and growing trees took.
+    fn of(&mut self, variant: &Variant) -> Result<Option<(CompiledGrammar, f64)>, ExperimentError> {
+        let (terminals, thinks) = (variant.terminals(), variant.think.is_some());
+        variant.k.map(|k| self.get(k, terminals, thinks)).transpose()
+    }
+
+    /// Returns the grammar of answers alone.
+    fn exact(&mut self) -> Result<CompiledGrammar, ExperimentError> {
+        Ok(self.get(K::Infinite, Terminals::Folded, false)?.0)
+    }
+
+    /// Returns the grammar for a lookahead and terminals, behind a thought if the text `thinks`, and the
+    /// seconds that compiling and growing trees took.
+    fn get(
+        &mut self,
+        k: K,
+        terminals: Terminals,
+        thinks: bool,
+    ) -> Result<(CompiledGrammar, f64), ExperimentError> {
+        if let Some(found) = self.compiled.get(&(k, terminals, thinks)) {
             return Ok(found.clone());
         }
+        let behind = self.thinking.as_ref().filter(|_| thinks).map(|(_, behind)| behind);
         let start = Instant::now();
         let compiler =
             Compiler::new(self.vocabulary.clone()).lookahead(Lookahead::from(k)).terminals(terminals);
         let compiled = compiler
-            .compile(&self.grammar)
+            .compile(behind.unwrap_or(&self.grammar))
             .map_err(|source| ExperimentError::Compile { name: self.name.clone(), source })?;
         compiled.grow_trees();
         let found = (compiled, start.elapsed().as_secs_f64());
-        self.compiled.insert((k, terminals), found.clone());
+        self.compiled.insert((k, terminals, thinks), found.clone());
         Ok(found)
     }
 }
@@ -79,8 +107,8 @@ pub(super) struct Bench<'a, M: Model> {
     pub(super) warm_up_prompts: Vec<Vec<TokenId>>,
     pub(super) tokenizer: &'a Tokenizer,
     pub(super) grammars: MethodGrammars,
-    /// Learnt priors, by what decides them: lookahead, refinements, temperature and number of texts.
-    pub(super) priors: HashMap<(K, Refinements, u64, usize), Prior>,
+    /// Learnt priors, by what decides them.
+    pub(super) priors: HashMap<PriorKey, Prior>,
     pub(super) shipped: Option<PathBuf>,
     pub(super) model: usize,
     pub(super) others: Others<'a>,
@@ -89,6 +117,10 @@ pub(super) struct Bench<'a, M: Model> {
     pub(super) load: Load<'a, M>,
     pub(super) decoder: &'a mut Decoder<M>,
 }
+
+/// What decides a learnt prior: lookahead, refinements, temperature, number of texts, and the length of their
+/// thoughts.
+type PriorKey = (K, Refinements, u64, usize, Option<usize>);
 
 /// A method ready to run, and the counts that it drafts by.
 pub(super) struct ReadyMethod<M: Model> {
@@ -118,16 +150,12 @@ impl<M: Model + 'static> Bench<'_, M> {
         watch: &mut dyn Watch,
     ) -> Result<Row, ExperimentError> {
         let variant = &self.plan.variants()[index];
-        let grammar = match variant.k {
-            Some(k) => Some(self.grammars.get(k, variant.terminals())?),
-            None => None,
-        };
-        let (grammar, compile_seconds) = grammar.unzip();
+        let (grammar, compile_seconds) = self.grammars.of(variant)?.unzip();
         let mut ready = match self.methods.remove(&(index, round.temperature.to_bits())) {
             Some(ready) => ready,
             None => self.ready(variant, grammar.as_ref(), round.temperature, watch)?,
         };
-        self.options(round.temperature, round.seed, self.definition().max_tokens);
+        self.options(round.temperature, round.seed, self.definition().max_tokens, variant.think);
         let prompt = &self.prompts[round.prompt];
         let tokenizer = self.tokenizer;
         let mut stage = Stage { decoder: &mut *self.decoder, grammar: grammar.as_ref(), tokenizer };
@@ -135,51 +163,77 @@ impl<M: Model + 'static> Bench<'_, M> {
         // That engine compiles the grammar anew for each text, which is a part of the text's time.
         let anew = variant.method == MethodName::Mistralrs(ExternalWay::Own);
         let compile_seconds = ready.compile_seconds.or(compile_seconds).filter(|_| !anew);
+        let counts = ready.counts.as_ref().map(CountProposer::another);
+        self.methods.insert((index, round.temperature.to_bits()), ready);
+        let row = self.measured(round, variant, grammar.as_ref(), counts, &outcome, id)?;
+        let (seen, definition) = (self.seen(variant, round), self.definition().name.clone());
+        Ok(Row { seen, compile_seconds, turn, definition, ..row })
+    }
+
+    /// Measures what a method generated, and makes a row of it, without what is known before the run. Of a
+    /// text with a thought the answer is measured, behind prompt and thought.
+    fn measured(
+        &mut self,
+        round: &PlanRound,
+        variant: &Variant,
+        grammar: Option<&CompiledGrammar>,
+        counts: Option<CountProposer>,
+        outcome: &Outcome,
+        id: RunId,
+    ) -> Result<Row, ExperimentError> {
+        let exact = self.grammars.exact()?;
+        let prompt = &self.prompts[round.prompt];
+        let thinking = self.grammars.thinking.as_ref().filter(|_| variant.think.is_some()).zip(grammar);
+        let answer =
+            thinking.map(|((thought, _), grammar)| ThoughtAnswer::new(thought, grammar, prompt, outcome));
+        let (prompt, text) =
+            answer.as_ref().map_or((prompt, outcome), |answer| (&answer.prompt, &answer.outcome));
+        let begun = answer.as_ref().is_none_or(|answer| answer.begun);
+        let before = answer.as_ref().map_or(0, |answer| answer.thought_tokens);
+        let constraint = grammar.filter(|_| begun).map(|grammar| {
+            let start = grammar.constraint().reasoning_tokens(variant.think);
+            behind(start, &outcome.tokens[..before])
+        });
+        let constraint = constraint.transpose().map_err(failed(id.key()))?;
         let options = self.decoder.options_mut();
         let sampler = Sampler::new(options.sampling, options.seed);
-        let coupled = ready.counts.as_ref().map(|counts| Coupled::new(counts.another(), sampler, prompt));
-        self.methods.insert((index, round.temperature.to_bits()), ready);
-        let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
-        let meter = Meter::new(tokenizer, &exact, self.judging());
-        let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
+        let coupled = counts.map(|counts| Coupled::new(counts, sampler, prompt));
+        let meter = Meter::new(self.tokenizer, &exact, self.judging())
+            .before(answer.as_ref().map_or(0, |answer| answer.before));
         let model = self.decoder.model_mut();
-        let measures = meter
-            .measure(model, &self.prompts[round.prompt], &outcome, round.temperature, constraint, coupled)
+        let mut measures = meter
+            .measure(model, prompt, text, round.temperature, constraint, coupled)
             .map_err(failed(id.key()))?;
+        measures.judged.well_formed &= begun;
         let mut cuts = Cuts::default();
         if self.definition().retokenize {
-            let prompt = &self.prompts[round.prompt];
-            let cut = Cuts::new(self.decoder, &meter, prompt, &outcome, measures.canonical.as_deref());
+            let cut = Cuts::new(self.decoder, &meter, prompt, text, measures.canonical.as_deref());
             cuts = cut.map_err(failed(id.key()))?;
         }
-        let (judged, correct) = self.answer(round, &outcome, &measures);
+        let (judged, correct) = self.answer(round, text, &measures);
+        let is_part = answer.is_some() || self.judging().is_partial();
+        let shown = |answer: &ThoughtAnswer| String::from_utf8_lossy(&outcome.text[..answer.at]).len();
         Ok(Row {
-            seen: self.seen(variant, round),
-            judged,
+            thought_tokens: answer.as_ref().map(|answer| answer.thought_tokens),
+            answer_at: answer.as_ref().map(shown),
+            judged: Some(judged).filter(|_| is_part),
+            canonical: measures.canonical.as_ref().map(|canonical| *canonical == text.tokens),
             canonical_nll: cuts.canonical_nll,
             preferred: cuts.preferred,
             preferred_tokens: cuts.preferred_tokens,
             preferred_nll: cuts.preferred_nll,
             correct,
-            compile_seconds,
-            turn,
-            definition: self.definition().name.clone(),
-            ..row(id, &outcome, measures)
+            ..row(id, outcome, measures)
         })
     }
 
-    /// Returns the part of a text that is judged, if it is not all of it, and whether the answer is right.
-    fn answer(
-        &self,
-        round: &PlanRound,
-        outcome: &Outcome,
-        measures: &Measures,
-    ) -> (Option<String>, Option<bool>) {
+    /// Returns the part of a text that is judged, and whether the answer is right.
+    fn answer(&self, round: &PlanRound, outcome: &Outcome, measures: &Measures) -> (String, Option<bool>) {
         let judged = outcome.text.get(measures.judged.part.clone()).unwrap_or_default();
         let judged = String::from_utf8_lossy(judged).into_owned();
         let prompt = &self.task.prompts[round.prompt];
         let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &judged));
-        (Some(judged).filter(|_| self.judging().is_partial()), correct)
+        (judged, correct)
     }
 
     /// Lists all texts behind the prompts of these rounds, with their probabilities, if the definition asks
@@ -201,7 +255,7 @@ impl<M: Model + 'static> Bench<'_, M> {
                 continue;
             }
             watch.doing(&format!("{grammar}: all texts behind prompt {prompt}"));
-            let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
+            let exact = self.grammars.exact()?;
             let (start, bounds) = (exact.constraint(), (longest, most));
             let tokens = &self.prompts[prompt];
             let listed =
@@ -243,13 +297,14 @@ impl<M: Model + 'static> Bench<'_, M> {
     }
 
     /// Sets how the next run draws, and where it stops. The temperatures of the definition have been checked.
-    fn options(&mut self, temperature: f64, seed: u64, max_tokens: usize) {
+    fn options(&mut self, temperature: f64, seed: u64, max_tokens: usize, think: Option<usize>) {
         let stop = self.judging().stop;
         self.decoder.options_mut().stop = stop;
         let options = self.decoder.options_mut();
         options.sampling = Sampling::with_temperature(temperature).unwrap_or_default();
         options.seed = seed;
         options.max_new_tokens = max_tokens;
+        options.reasoning_tokens = think;
         // As in the paper, and as other engines do it: the model ends a text.
         options.trailing_space = TrailingSpace::Keep;
     }
@@ -265,10 +320,10 @@ impl<M: Model + 'static> Bench<'_, M> {
         let prior = match (grammar, variant.k, variant.lessons()) {
             (Some(grammar), Some(k), Lessons::WarmUps(refinements)) => {
                 let texts = self.texts_learnt(variant).unwrap_or(0);
-                let key = (k, refinements, temperature.to_bits(), texts);
+                let key = (k, refinements, temperature.to_bits(), texts, variant.think);
                 if !self.priors.contains_key(&key) {
                     watch.doing(&format!("{}: warm-ups for {}", self.task.name, variant.method));
-                    let prior = self.warm_up(grammar, refinements, temperature, texts)?;
+                    let prior = self.warm_up(grammar, refinements, temperature, (texts, variant.think))?;
                     self.priors.insert(key, prior);
                 }
                 self.priors.get(&key).cloned()
@@ -281,7 +336,10 @@ impl<M: Model + 'static> Bench<'_, M> {
         watch.doing(&format!("{}: {}", self.task.name, variant.method));
         let tokenizer = self.tokenizer;
         let mut ready = self.unused(variant, grammar, prior)?;
-        self.options(temperature, UNCOUNTED_SEED, self.definition().max_tokens.min(UNCOUNTED_TOKENS));
+        // As far behind the thought as other texts go.
+        let uncounted = UNCOUNTED_TOKENS + variant.think.unwrap_or(0);
+        let most = self.definition().max_tokens.min(uncounted);
+        self.options(temperature, UNCOUNTED_SEED, most, variant.think);
         let mut stage = Stage { decoder: &mut *self.decoder, grammar, tokenizer };
         let run = format!("{} {}, a run that is not counted", self.task.name, variant.method);
         ready.method.prepare(&mut stage).map_err(failed(&*run))?;
@@ -350,12 +408,12 @@ impl<M: Model + 'static> Bench<'_, M> {
         grammar: &CompiledGrammar,
         refinements: Refinements,
         temperature: f64,
-        texts: usize,
+        (texts, think): (usize, Option<usize>),
     ) -> Result<Prior, ExperimentError> {
         let learner = CountProposer::new(Prior::new(grammar), Learning::Online);
         let learner = Arc::new(Mutex::new(learner.counting(refinements.counting())));
         let length = DraftLength::up_to(8, 0.5).unwrap_or_default();
-        self.options(temperature, WARM_UP_SEED, self.definition().max_tokens);
+        self.options(temperature, WARM_UP_SEED, self.definition().max_tokens, think);
         self.decoder.options_mut().masking = Masking::Ahead;
         self.decoder.set_constraint(Some(grammar.constraint()))?;
         self.decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&learner)), length)));
@@ -372,10 +430,21 @@ impl<M: Model + 'static> Bench<'_, M> {
     }
 }
 
+/// Moves a constraint behind these tokens.
+fn behind(start: Constraint, tokens: &[TokenId]) -> Result<Constraint, MethodError> {
+    let mut constraint = start.patient(Patience::whole());
+    for &token in tokens {
+        constraint.advance(token).map_err(DecodeError::from)?;
+    }
+    Ok(constraint)
+}
+
 /// Creates a row from what was generated and measured, without what depends on the definition.
 fn row(run: RunId, outcome: &Outcome, measures: Measures) -> Row {
     let Outcome { tokens, stats, .. } = outcome;
     Row {
+        thought_tokens: None,
+        answer_at: None,
         definition: String::new(),
         run,
         turn: 0,
@@ -409,7 +478,7 @@ fn row(run: RunId, outcome: &Outcome, measures: Measures) -> Row {
         positions: measures.coupling.map(|coupling| coupling.positions),
         overlap: measures.coupling.map(|coupling| coupling.overlap),
         guessed: measures.coupling.map(|coupling| coupling.guessed),
-        canonical: measures.canonical.as_ref().map(|canonical| canonical == tokens),
+        canonical: None,
         canonical_tokens: measures.canonical.map(|canonical| canonical.len()),
         canonical_nll: None,
         preferred: None,
@@ -445,14 +514,54 @@ impl PromptWriter<'_> {
 
     /// The tokens of a prompt; at least one, as a model has to go on from something.
     fn tokens(&self, text: &str, task: &Task) -> Result<Vec<TokenId>, ExperimentError> {
+        let written = self.written(text, task)?;
         let mut tokens = match self.definition.chat {
-            true => self.tokenizer.encode_written(&self.in_template(text, task)?)?,
-            false => self.tokenizer.encode(text, true)?,
+            true => self.tokenizer.encode_written(&written)?,
+            false => self.tokenizer.encode(&written, true)?,
         };
         if tokens.is_empty() {
             tokens.extend(self.vocabulary.end_of_text().first());
         }
         Ok(tokens)
+    }
+
+    /// The thought before the texts of methods that think, if some do. It must come, as what is asked is
+    /// what a thought brings; prompts that end in its opening mark, as some templates write them, have opened
+    /// it.
+    pub(super) fn thought(&self, task: &Task) -> Result<Option<Thought>, ExperimentError> {
+        if !self.definition.thinks() {
+            return Ok(None);
+        }
+        let shown = self.template.and_then(|template| ThoughtMarks::of_chat_template(template.source()));
+        let marks = shown.unwrap_or_default();
+        let prompts = task.prompts.iter().map(|prompt| &prompt.text).chain(&task.warm_up_prompts);
+        let opens = |text: &String| -> Result<bool, ExperimentError> {
+            Ok(marks.behind(self.written(text, task)?.as_bytes()) == Reasoning::Open)
+        };
+        let opened = prompts.map(opens).collect::<Result<Vec<bool>, _>>()?;
+        let reasoning = match (opened.contains(&true), opened.contains(&false)) {
+            (true, true) => {
+                let message = format!(
+                    "some prompts of grammar {:?} end in {:?}, which opens a thought, and others do not",
+                    task.name,
+                    marks.open()
+                );
+                let error = ExperimentError::definition(self.definition.name.clone(), message);
+                return Err(error.with_hint("end all of them so, or none, or leave `think` out"));
+            }
+            (true, false) => Reasoning::Open,
+            (false, _) => Reasoning::Required,
+        };
+        let specials = self.vocabulary.special_tokens().map(|(_, name)| name);
+        Ok(Some(Thought::new(&marks, reasoning, specials)))
+    }
+
+    /// The text of a prompt as the model gets it, but for special tokens that the tokenizer puts before it.
+    fn written<'t>(&self, text: &'t str, task: &Task) -> Result<Cow<'t, str>, ExperimentError> {
+        Ok(match self.definition.chat {
+            true => Cow::Owned(self.in_template(text, task)?),
+            false => Cow::Borrowed(text),
+        })
     }
 
     /// The prompt as what a user says, in the model's template. Templates get no date, so that the same
@@ -523,6 +632,42 @@ mod tests {
             assert_eq!((&*prompts[0], &*warm_ups[0]), (first, warm_up), "{lines}");
             assert_eq!(prompts[1], first.replace('A', "B"));
         }
+    }
+
+    /// The marks are those of the template, and a prompt that opens a thought has opened it.
+    #[test]
+    fn thoughts_are_as_the_template_has_them() {
+        let thought = |lines: &str, template: Option<&str>| {
+            let text = format!(
+                "name = \"t\"\ngrammars = [\"digits\"]\nmethods = [{{ name = \"masks\", think = 4 }}]\n{lines}"
+            );
+            let shipped = |_: &str| Some("root ::= [0-9]+");
+            let definition = Definition::parse(&text, "", std::path::Path::new(""), false, &shipped).unwrap();
+            let template = template.map(|source| ChatTemplate::parse(source).unwrap());
+            let vocabulary = Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap();
+            let tokenizer = Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap();
+            let writer = PromptWriter {
+                definition: &definition,
+                model: "m",
+                template: template.as_ref(),
+                tokenizer: &tokenizer,
+                vocabulary: &vocabulary,
+            };
+            let thought = writer.thought(&definition.tasks[0])?;
+            Ok::<_, ExperimentError>(
+                thought.map(|found| (found.marks().open().to_owned(), found.reasoning())),
+            )
+        };
+        let of = |lines: &str, template: Option<&str>| thought(lines, template).unwrap().unwrap();
+        let (one, two) = ("prompts = [\"A\"]", "prompts = [\"A<think>\\n\", \"B<think>\"]");
+        assert_eq!(of(one, None), ("<think>".to_owned(), Reasoning::Required));
+        assert_eq!(of(two, None), ("<think>".to_owned(), Reasoning::Open));
+        assert_eq!(of(one, Some("{{ x }}[/THINK]")), ("[THINK]".to_owned(), Reasoning::Required));
+        let opening = "{{ messages[0].content }}{% if false %}</think>{% endif %}<think>\n";
+        assert_eq!(of(&format!("chat = true\n{one}"), Some(opening)).1, Reasoning::Open);
+        assert_eq!(of(one, Some(opening)).1, Reasoning::Required);
+        let mixed = thought("prompts = [\"A\", \"B<think>\"]", None).unwrap_err();
+        assert!(mixed.to_string().contains("opens a thought, and others do not"), "{mixed}");
     }
 
     #[test]

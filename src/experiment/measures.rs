@@ -16,11 +16,12 @@ use super::methods::{MethodError, Outcome};
 use crate::decode::{
     DecodeError, Decoder, Finish, Sampler, StopStrings, likely, log_kept, log_sum, possible,
 };
+use crate::grammar::{Thought, ThoughtPlace};
 use crate::model::{Model, Rows};
 use crate::proposer::{CountProposer, ForcedText, Propose, Seen, Site};
 use crate::vocab::{TokenSet, Tokenizer, Vocabulary};
 use crate::{CompiledGrammar, ids::TokenId};
-use crate::{Constraint, Patience};
+use crate::{Constraint, Patience, ThoughtWatch};
 
 /// The measures of one text.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,16 +50,24 @@ pub(super) struct Meter<'a> {
     /// The grammar with unbounded lookahead.
     pub(super) exact: &'a CompiledGrammar,
     pub(super) judging: Judging,
+    /// Number of the first token's bytes that are before the text, as those of a thought.
+    before: usize,
 }
 
 impl<'a> Meter<'a> {
     pub(super) fn new(tokenizer: &'a Tokenizer, exact: &'a CompiledGrammar, judging: Judging) -> Self {
         let vocabulary = exact.vocabulary();
-        Self { vocabulary, tokenizer, possible: possible(vocabulary), exact, judging }
+        Self { vocabulary, tokenizer, possible: possible(vocabulary), exact, judging, before: 0 }
     }
 
-    /// Measures a text that follows `prompt`. `constraint` is the one it was made under, at the beginning;
-    /// `coupled` holds the counts that drafted it.
+    /// Sets how many of the first token's bytes are before the text.
+    pub(super) fn before(self, before: usize) -> Self {
+        Self { before, ..self }
+    }
+
+    /// Measures a text that follows `prompt`, in which is also the thought before it, if there is one.
+    /// `constraint` is the one it was made under, at the beginning; `coupled` holds the counts that drafted
+    /// it.
     pub(super) fn measure<M: Model>(
         &self,
         model: &mut M,
@@ -85,7 +94,7 @@ impl<'a> Meter<'a> {
             log_kept,
             nll,
             coupling: coupled.filter(|_| weighed).map(|coupled| coupled.found),
-            canonical: self.tokenizer.alone(self.vocabulary, &outcome.text),
+            canonical: self.tokenizer.alone(self.vocabulary, &outcome.text).filter(|_| self.before == 0),
             forced_tokens: constrained.then(|| self.forced_tokens(&outcome.tokens)),
             forced_bytes: if constrained { ForcedText::count(&start, &outcome.text) } else { None },
             judged: self.judging.judge(&outcome.text, self.exact)?,
@@ -157,9 +166,10 @@ impl<'a> Meter<'a> {
     /// Counts the tokens whose whole text was forced: at each of their bytes no other could follow.
     fn forced_tokens(&self, tokens: &[TokenId]) -> usize {
         let mut constraint = self.exact.constraint().patient(Patience::whole());
-        let mut forced = 0;
+        let (mut forced, mut before) = (0, self.before);
         for &token in tokens {
             let bytes = self.vocabulary.bytes(token).unwrap_or_default();
+            let bytes = bytes.get(std::mem::take(&mut before)..).unwrap_or_default();
             let mut whole = !bytes.is_empty();
             for &byte in bytes {
                 whole = whole
@@ -172,6 +182,57 @@ impl<'a> Meter<'a> {
             forced += usize::from(whole);
         }
         forced
+    }
+}
+
+/// The part of a text behind its thought, which alone is measured.
+#[derive(Debug)]
+pub(super) struct ThoughtAnswer {
+    /// The prompt with the tokens of the thought, its marks and the line feeds behind them.
+    pub(super) prompt: Vec<TokenId>,
+    /// The answer, with the cost of the whole text.
+    pub(super) outcome: Outcome,
+    /// Number of the first token's bytes that are the thought's.
+    pub(super) before: usize,
+    /// Number of tokens before the answer.
+    pub(super) thought_tokens: usize,
+    /// Byte of the text at which the answer begins.
+    pub(super) at: usize,
+    /// Has the thought ended? Otherwise there is no answer, not even an empty one.
+    pub(super) begun: bool,
+}
+
+impl ThoughtAnswer {
+    /// Finds the answer behind the thought of a text. `grammar` is that of thought and answer. Linear.
+    pub(super) fn new(
+        thought: &Thought,
+        grammar: &CompiledGrammar,
+        prompt: &[TokenId],
+        outcome: &Outcome,
+    ) -> Self {
+        let mut watch = ThoughtWatch::new(thought.clone(), grammar.vocabulary().clone());
+        outcome.tokens.iter().for_each(|&token| watch.push(token, grammar.text_of(token)));
+        let begun = watch.place() == ThoughtPlace::Behind;
+        let text = if begun { watch.split(&outcome.text, true).1 } else { &[] };
+        let at = outcome.text.len() - text.len();
+        let (mut thought_tokens, mut end) = (0, 0);
+        for token in &outcome.tokens {
+            let next = end + grammar.text_of(*token).len();
+            if next > at {
+                break;
+            }
+            (thought_tokens, end) = (thought_tokens + 1, next);
+        }
+        let (before, behind) = outcome.tokens.split_at(thought_tokens);
+        let tokens = behind.to_vec();
+        Self {
+            prompt: [prompt, before].concat(),
+            before: if tokens.is_empty() { 0 } else { at - end },
+            thought_tokens,
+            at,
+            begun,
+            outcome: Outcome { tokens, text: text.to_vec(), ..outcome.clone() },
+        }
     }
 }
 
@@ -300,6 +361,12 @@ impl Coupled {
         let mask = constraint.mask()?.clone();
         let noise = |position, token| self.sampler.noise(position, token);
         let mut site = Site::new(Some(constraint), &mut self.tokens, temperature, &noise);
+        // A token that ends a thought and begins the answer: counts say nothing there.
+        if site.is_thinking() {
+            drop(site);
+            self.tokens.push(token);
+            return Ok(());
+        }
         let guess = self.counts.guess(&mut site);
         let shares = tempered(self.counts.shares(&mut site), temperature);
         let logit = |token: TokenId| row.get(token.index()).copied().unwrap_or(f32::NEG_INFINITY);

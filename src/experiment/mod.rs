@@ -21,8 +21,8 @@ pub mod statistics;
 pub mod summary;
 
 pub use definition::{
-    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExternalProgram, Functions, GrammarTexts, Prompt,
-    ShippedGrammars, Task, Turns, Variant, WarmUpPrompts,
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExternalProgram, Functions, GrammarTexts,
+    MethodChoice, Prompt, ShippedGrammars, Task, Turns, Variant, WarmUpPrompts,
 };
 pub use error::ExperimentError;
 pub use header::{Header, Machine, ModelRecord, date, model_hash};

@@ -125,8 +125,8 @@ impl Plan {
 
     /// Returns the run of a variant in a round.
     pub(super) fn id(&self, round: &PlanRound, variant: usize) -> RunId {
-        let Variant { ref method, k, s, threshold, warm_ups } = self.variants[variant];
-        RunId { method: method.to_string(), k, s, threshold, warm_ups, ..round.id(&self.definition) }
+        let Variant { ref method, k, s, threshold, warm_ups, think } = self.variants[variant];
+        RunId { method: method.to_string(), k, s, threshold, warm_ups, think, ..round.id(&self.definition) }
     }
 }
 
@@ -144,6 +144,7 @@ impl PlanRound {
             s: None,
             threshold: None,
             warm_ups: None,
+            think: None,
         }
     }
 

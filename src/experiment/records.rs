@@ -315,19 +315,27 @@ fn read_rows(path: &Path) -> Result<(Vec<Row>, u64), ExperimentError> {
 /// Formats rows as comma-separated values (RFC 4180), with a head, the number of tokens in place of the
 /// tokens, and models named without folders.
 fn csv(rows: &[Row]) -> String {
-    let mut table = String::new();
     let names = PlainNames::of(rows.iter().map(|row| row.run.model.as_str()));
-    for (number, row) in rows.iter().enumerate() {
+    let value = |row: &Row| {
         let mut row = row.clone();
         row.run.model = names.get(&row.run.model).to_owned();
-        let value = serde_json::to_value(row).unwrap_or_default();
-        let Some(fields) = value.as_object() else { continue };
-        if number == 0 {
-            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-            table += &names.join(",");
-            table += "\r\n";
+        serde_json::to_value(row).unwrap_or_default()
+    };
+    let values: Vec<serde_json::Value> = rows.iter().map(value).collect();
+    // Some rows have fields that others lack.
+    let mut heads: Vec<&String> = Vec::new();
+    for name in values.iter().filter_map(serde_json::Value::as_object).flat_map(serde_json::Map::keys) {
+        if !heads.contains(&name) {
+            heads.push(name);
         }
-        let cells: Vec<String> = fields.values().map(cell).collect();
+    }
+    if heads.is_empty() {
+        return String::new();
+    }
+    let mut table = heads.iter().map(|head| head.as_str()).collect::<Vec<_>>().join(",") + "\r\n";
+    for value in &values {
+        let cells: Vec<String> =
+            heads.iter().map(|head| value.get(head.as_str()).map(cell).unwrap_or_default()).collect();
         table += &cells.join(",");
         table += "\r\n";
     }

@@ -111,18 +111,25 @@ pub struct RunId {
     /// Number of texts learnt from before, if the definition has several numbers of them.
     #[serde(default)]
     pub warm_ups: Option<usize>,
+    /// Most tokens of the thought before the answer; `None` where the answer comes at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<usize>,
 }
 
 impl RunId {
     /// Formats it as one line, different for different runs of a definition.
     #[must_use]
     pub fn key(&self) -> String {
-        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold, warm_ups } = self;
+        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold, warm_ups, think } =
+            self;
         let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let (k, s) = (or_none(k.map(|k| k.to_string())), or_none(s.map(|s| s.to_string())));
         let threshold = or_none(threshold.map(|threshold| threshold.to_string()));
         let warm_ups = warm_ups.map(|texts| format!(" {texts}")).unwrap_or_default();
-        format!("{model} {grammar} {prompt} {temperature} {seed} {method} {k} {s} {threshold}{warm_ups}")
+        let think = think.map(|tokens| format!(" think {tokens}")).unwrap_or_default();
+        format!(
+            "{model} {grammar} {prompt} {temperature} {seed} {method} {k} {s} {threshold}{warm_ups}{think}"
+        )
     }
 }
 
@@ -168,11 +175,20 @@ pub struct Row {
     pub complete: bool,
     /// Is the judged text in the language of the grammar, whether a constraint was there or not?
     pub well_formed: bool,
-    /// The part of the text that is judged, where the definition has `stop` or `first_value`; `None` where
-    /// the whole text is.
+    /// Number of the tokens that are in the thought, with its marks and the line feeds behind them; `None`
+    /// where the method has none. All counts and times are of thought and answer together, and all other
+    /// measures of the answer alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_tokens: Option<usize>,
+    /// Byte of the text at which the answer begins, behind a thought; the text's length if the thought did
+    /// not end. `None` where the method has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_at: Option<usize>,
+    /// The part of the text that is judged, where the definition has `stop` or `first_value`, or a thought
+    /// comes first; `None` where the whole text is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<String>,
-    /// Is the whole text a prefix of one in the language?
+    /// Is the whole text, or the whole answer, a prefix of one in the language?
     pub prefix: bool,
     /// Did the warm-ups that the method learnt from use this prompt too? `None` if it learnt from none, and
     /// in older records.
@@ -271,16 +287,28 @@ impl Row {
             .then(|| as_f64(self.tokens.len() - 1) / as_f64(self.passes - 1))
     }
 
-    /// Perplexity of the text under the unconstrained model.
+    /// Number of tokens behind the thought; all if there is none.
+    #[must_use]
+    pub fn answer_tokens(&self) -> usize {
+        self.tokens.len().saturating_sub(self.thought_tokens.unwrap_or(0))
+    }
+
+    /// The text behind the thought; all of it if there is none.
+    #[must_use]
+    pub fn answer(&self) -> &str {
+        self.text.get(self.answer_at.unwrap_or(0)..).unwrap_or_default()
+    }
+
+    /// Perplexity of the answer under the unconstrained model.
     #[must_use]
     pub fn perplexity(&self) -> Option<f64> {
-        let nll = self.nll.filter(|_| !self.tokens.is_empty())?;
-        Some((nll / as_f64(self.tokens.len())).exp())
+        let nll = self.nll.filter(|_| self.answer_tokens() > 0)?;
+        Some((nll / as_f64(self.answer_tokens())).exp())
     }
 }
 
 /// Fills in [`Row::reproduced`] from the unconstrained rows among them. Compares the judged parts of texts if
-/// there are some, otherwise the tokens.
+/// there are some, otherwise the tokens. A text with a thought is another one by intention, and left out.
 pub fn fill_reproduced(rows: &mut [Row]) {
     let place = |run: &RunId| {
         let RunId { model, grammar, prompt, temperature, seed, .. } = run;
@@ -289,7 +317,7 @@ pub fn fill_reproduced(rows: &mut [Row]) {
     let free = rows.iter().filter(|row| row.run.method == UNCONSTRAINED && row.well_formed);
     let written = |row: &Row| (row.judged.clone(), row.tokens.clone());
     let free: std::collections::HashMap<_, _> = free.map(|row| (place(&row.run), written(row))).collect();
-    for row in rows.iter_mut().filter(|row| row.run.method != UNCONSTRAINED) {
+    for row in rows.iter_mut().filter(|row| row.run.method != UNCONSTRAINED && row.run.think.is_none()) {
         row.reproduced = free.get(&place(&row.run)).map(|(judged, tokens)| match (judged, &row.judged) {
             (Some(one), Some(other)) => one == other,
             _ => *tokens == row.tokens,
@@ -319,6 +347,7 @@ pub(super) mod tests {
                 s: None,
                 threshold: None,
                 warm_ups: None,
+                think: None,
             },
             turn: 0,
             text: "{}".to_owned(),
@@ -326,6 +355,8 @@ pub(super) mod tests {
             finish: End::Stop,
             complete: true,
             well_formed: true,
+            thought_tokens: None,
+            answer_at: None,
             judged: None,
             prefix: true,
             seen: None,
@@ -381,7 +412,7 @@ pub(super) mod tests {
     #[test]
     fn keys_of_different_runs_differ() {
         let run = example("masks", 1, 2).run;
-        let mut others = vec![run.clone(); 10];
+        let mut others = vec![run.clone(); 11];
         others[0].model = "large".to_owned();
         others[1].grammar = "c".to_owned();
         others[2].prompt = 2;
@@ -392,6 +423,7 @@ pub(super) mod tests {
         others[7].s = Some(3);
         others[8].threshold = Some(0.5);
         others[9].warm_ups = Some(10);
+        others[10].think = Some(10);
         assert!(others.iter().all(|other| other.key() != run.key()));
         assert_eq!(run.clone().key(), run.key());
     }

@@ -25,7 +25,8 @@ pub struct Loaded<M> {
     pub tokenizer: Tokenizer,
     /// The folder of priors that come with the model.
     pub priors: Option<PathBuf>,
-    /// The model's chat template, if it has one; needed where prompts are put into it.
+    /// The model's chat template, if it has one; needed where prompts are put into it, and asked for the
+    /// marks of thoughts.
     pub template: Option<ChatTemplate>,
 }
 
@@ -80,7 +81,7 @@ pub struct Others<'a> {
 
 impl Others<'_> {
     /// Refuses methods of engines that are missing.
-    fn check(self, methods: &[MethodName]) -> Result<(), ExperimentError> {
+    fn check<'m>(self, methods: impl Iterator<Item = &'m MethodName>) -> Result<(), ExperimentError> {
         for method in methods {
             match method {
                 MethodName::Llguidance if self.peer.is_none() => return Err(ExperimentError::NoPeer),
@@ -131,7 +132,7 @@ pub fn run_with<M: Model + 'static>(
     watch: &mut dyn Watch,
     others: Others<'_>,
 ) -> Result<Ended, ExperimentError> {
-    others.check(&plan.definition().methods)?;
+    others.check(plan.definition().method_names())?;
     let once = plan.definition().prompts_once;
     let load: Load<'_, KnownPrompts<M>> = &mut |part| {
         let Loaded { model, vocabulary, tokenizer, priors, template } = load(part)?;
@@ -166,6 +167,7 @@ fn run_left<M: Model + 'static>(
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
             let task = &plan.definition().tasks[of_task[0].task];
             let (prompts, warm_up_prompts) = writer.of_task(task)?;
+            let thought = writer.thought(task)?;
             let mut bench = Bench {
                 plan,
                 model: of_task[0].model,
@@ -173,7 +175,7 @@ fn run_left<M: Model + 'static>(
                 warm_up_prompts: if warm_up_prompts.is_empty() { prompts.clone() } else { warm_up_prompts },
                 prompts,
                 tokenizer,
-                grammars: MethodGrammars::new(task, vocabulary)?,
+                grammars: MethodGrammars::new(task, vocabulary, thought)?,
                 priors: HashMap::new(),
                 shipped: priors.clone(),
                 others,

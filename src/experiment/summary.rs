@@ -32,6 +32,9 @@ pub struct Line {
     /// Number of texts learnt from before, if several numbers of them are compared.
     #[serde(default)]
     pub warm_ups: Option<usize>,
+    /// Most tokens of the thought before the answer, if one comes first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<usize>,
     /// Temperature.
     pub temperature: f64,
     /// Number of texts.
@@ -78,13 +81,13 @@ pub struct Line {
     pub interventions: Option<Estimate>,
     /// Further draws for each token.
     pub redraws: Option<Estimate>,
-    /// Share of the text's bytes that the grammar forced, but for their spelling.
+    /// Share of the answer's bytes that the grammar forced, but for their spelling.
     pub forced: Option<Estimate>,
     /// Share of texts whose tokens are not those that the tokenizer makes of them.
     pub non_canonical: Option<Estimate>,
     /// Mean over texts of the log of the probability that the masks kept.
     pub log_kept: Option<Estimate>,
-    /// Perplexity under the unconstrained model, over all tokens.
+    /// Perplexity under the unconstrained model, over all tokens of answers.
     pub perplexity: Option<Estimate>,
     /// Share of texts in the language.
     pub well_formed: Option<Estimate>,
@@ -101,7 +104,7 @@ pub struct Line {
 impl Line {
     /// Creates a line without texts.
     fn of(run: &RunId) -> Self {
-        let RunId { model, grammar, method, k, s, threshold, warm_ups, temperature, .. } = run.clone();
+        let RunId { model, grammar, method, k, s, threshold, warm_ups, think, temperature, .. } = run.clone();
         Self {
             model,
             grammar,
@@ -110,6 +113,7 @@ impl Line {
             s,
             threshold,
             warm_ups,
+            think,
             temperature,
             n: 0,
             prompts: 0,
@@ -153,11 +157,18 @@ impl Line {
         self.temperature <= 0.0 && self.seen.is_some_and(|seen| seen.value > 0.0)
     }
 
+    /// Returns the method's name, with the bound of its thought if it has one.
+    #[must_use]
+    pub fn method_name(&self) -> String {
+        let think = self.think.map(|tokens| format!(", think {tokens}"));
+        format!("{}{}", self.method, think.unwrap_or_default())
+    }
+
     /// Is a run one of the line's?
     pub(super) fn is_of(&self, run: &RunId) -> bool {
-        let RunId { model, grammar, method, k, s, threshold, warm_ups, temperature, .. } = run;
+        let RunId { model, grammar, method, k, s, threshold, warm_ups, think, temperature, .. } = run;
         (model, grammar, method) == (&self.model, &self.grammar, &self.method)
-            && (*k, *s, *warm_ups) == (self.k, self.s, self.warm_ups)
+            && (*k, *s, *warm_ups, *think) == (self.k, self.s, self.warm_ups, self.think)
             && threshold.map(f64::to_bits) == self.threshold.map(f64::to_bits)
             && temperature.to_bits() == self.temperature.to_bits()
     }
@@ -185,12 +196,12 @@ pub fn summarise(rows: &[Row]) -> Vec<Line> {
     };
     let mut places: Vec<(usize, bool, usize)> = Vec::new();
     for (_, rows) in &cells {
-        let Some(RunId { model, grammar, method, k, s, threshold, warm_ups, temperature, .. }) =
+        let Some(RunId { model, grammar, method, k, s, threshold, warm_ups, think, temperature, .. }) =
             rows.first().map(|row| &row.run)
         else {
             continue;
         };
-        let setting = format!("{method} {k:?} {s:?} {threshold:?} {warm_ups:?} {temperature}");
+        let setting = format!("{method} {k:?} {s:?} {threshold:?} {warm_ups:?} {think:?} {temperature}");
         let task = place(format!("{model} {grammar}"), &mut tasks);
         places.push((task, method != UNCONSTRAINED, place(setting, &mut settings)));
     }
@@ -235,9 +246,11 @@ fn base<'a>(first: &RunId, all: &'a [Row], method: &str) -> Vec<&'a Row> {
     all.iter().filter(|row| is_base(&row.run)).collect()
 }
 
-/// Returns the runs with masks that a cell is compared with: those of its own lookahead, else all.
+/// Returns the runs with masks that a cell is compared with: those of its own lookahead, else all; with the
+/// same thought in any case.
 fn masks<'a>(first: &RunId, all: &'a [Row]) -> Vec<&'a Row> {
-    let masks = base(first, all, MASKS);
+    let mut masks = base(first, all, MASKS);
+    masks.retain(|row| row.run.think == first.think);
     let same: Vec<&Row> = masks.iter().filter(|row| row.run.k == first.k).copied().collect();
     if same.is_empty() { masks } else { same }
 }
@@ -271,7 +284,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
     let tokens = |row: &Row| as_f64(row.tokens.len());
     let share = |of: &dyn Fn(&Row) -> Option<bool>| mean(&|row| of(row).map(|truth| (yes(truth), 1.0)));
     let per_token = |of: fn(&Row) -> Option<usize>| mean(&|row| Some((as_f64(of(row)?), tokens(row))));
-    let nll = parts(cell, |row| Some((row.nll?, tokens(row))));
+    let nll = parts(cell, |row| Some((row.nll?, as_f64(row.answer_tokens()))));
     Line {
         end_to_end: mean(&|row| Some((tokens(row), row.seconds))),
         tokens_per_pass: mean(&|row| {
@@ -284,7 +297,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
         mask_milliseconds: mean(&|row| row.run.k.map(|_| (1e3 * row.mask_seconds, tokens(row)))),
         interventions: per_token(|row| row.interventions.filter(|_| row.run.k.is_some())),
         redraws: per_token(|row| row.redraws),
-        forced: mean(&|row| Some((as_f64(row.forced_bytes?), as_f64(row.text.len())))),
+        forced: mean(&|row| Some((as_f64(row.forced_bytes?), as_f64(row.answer().len())))),
         non_canonical: share(&|row| row.canonical.map(|canonical| !canonical)),
         log_kept: mean(&|row| Some((row.log_kept?, 1.0))),
         perplexity: ratio(&nll, f64::exp),
@@ -330,9 +343,28 @@ const COLUMNS: [Column; 21] = [
 /// The last column of estimates, apart as it is about prompts.
 const REPRODUCED: Column = ("reproduced", |line| line.reproduced, 2);
 
-/// Formats the settings of a line, as cells; empty if the method has no such setting. `several` says whether
-/// there are several numbers of warm-ups.
-fn settings(line: &Line, several: bool) -> Vec<String> {
+/// The settings that only some summaries have.
+#[derive(Debug, Clone, Copy)]
+struct MoreSettings {
+    /// Are several numbers of warm-ups compared?
+    warm_ups: bool,
+    /// Do thoughts come before answers?
+    think: bool,
+}
+
+impl MoreSettings {
+    const ALL: Self = Self { warm_ups: true, think: true };
+
+    fn of(lines: &[Line]) -> Self {
+        Self {
+            warm_ups: lines.iter().any(|line| line.warm_ups.is_some()),
+            think: lines.iter().any(|line| line.think.is_some()),
+        }
+    }
+}
+
+/// Formats the settings of a line, as cells; empty if the method has no such setting.
+fn settings(line: &Line, more: MoreSettings) -> Vec<String> {
     fn cell<T: ToString>(value: Option<T>) -> String {
         value.map(|value| value.to_string()).unwrap_or_default()
     }
@@ -346,20 +378,14 @@ fn settings(line: &Line, several: bool) -> Vec<String> {
         line.n.to_string(),
         line.prompts.to_string(),
     ];
-    if several {
-        cells.push(cell(line.warm_ups));
-    }
+    cells.extend(more.warm_ups.then(|| cell(line.warm_ups)));
+    cells.extend(more.think.then(|| cell(line.think)));
     cells
 }
 
 /// Returns the heads of the settings.
-fn heads(several: bool) -> impl Iterator<Item = &'static str> {
-    SETTINGS.into_iter().chain(several.then_some("warm-ups"))
-}
-
-/// Are several numbers of warm-ups compared?
-fn several(lines: &[Line]) -> bool {
-    lines.iter().any(|line| line.warm_ups.is_some())
+fn heads(more: MoreSettings) -> impl Iterator<Item = &'static str> {
+    SETTINGS.into_iter().chain(more.warm_ups.then_some("warm-ups")).chain(more.think.then_some("think"))
 }
 
 const SETTINGS: [&str; 8] = ["grammar", "method", "k", "s", "threshold", "temperature", "n", "prompts"];
@@ -375,15 +401,15 @@ pub fn markdown(lines: &[Line]) -> String {
             .chain([&REPRODUCED])
             .filter(|(_, of, _)| model.iter().any(|line| of(line).is_some()))
             .collect();
-        let several = several(model);
-        let heads: Vec<&str> = heads(several).chain(columns.iter().map(|(head, ..)| *head)).collect();
+        let more = MoreSettings::of(model);
+        let heads: Vec<&str> = heads(more).chain(columns.iter().map(|(head, ..)| *head)).collect();
         let name = names.get(&model[0].model);
         let _ = writeln!(text, "Model {name}, with 95% intervals (bootstrap over prompts).\n");
         let _ = writeln!(text, "| {} |", heads.join(" | "));
         let _ = writeln!(text, "|{}", "---|".repeat(heads.len()));
         for line in model {
             let dash = |cell: String| if cell.is_empty() { "-".to_owned() } else { cell };
-            let mut cells: Vec<String> = settings(line, several).into_iter().map(dash).collect();
+            let mut cells: Vec<String> = settings(line, more).into_iter().map(dash).collect();
             cells.extend(columns.iter().map(|(_, of, figures)| shown(of(line), *figures)));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
@@ -442,12 +468,13 @@ pub fn brief(lines: &[Line]) -> String {
 /// The method of a line with those of its settings in which the model's lines of that method differ.
 fn with_settings(line: &Line, model: &[Line]) -> String {
     let mut name = line.method.clone();
-    let own = settings(line, true);
+    let all = MoreSettings::ALL;
+    let own = settings(line, all);
     let alike: Vec<Vec<String>> =
-        model.iter().filter(|other| other.method == line.method).map(|other| settings(other, true)).collect();
-    for (at, head) in heads(true).enumerate() {
+        model.iter().filter(|other| other.method == line.method).map(|other| settings(other, all)).collect();
+    for (at, head) in heads(all).enumerate() {
         let is_setting = !["grammar", "method", "n", "prompts"].contains(&head);
-        if is_setting && alike.iter().any(|other| other[at] != own[at]) {
+        if is_setting && !own[at].is_empty() && alike.iter().any(|other| other[at] != own[at]) {
             let _ = write!(name, ", {head} {}", own[at]);
         }
     }
@@ -465,8 +492,8 @@ fn shown(estimate: Option<Estimate>, figures: usize) -> String {
 pub fn csv(lines: &[Line]) -> String {
     let columns: Vec<&Column> = COLUMNS.iter().chain([&REPRODUCED]).collect();
     let mut heads = vec!["model".to_owned()];
-    let several = several(lines);
-    heads.extend(self::heads(several).map(column));
+    let more = MoreSettings::of(lines);
+    heads.extend(self::heads(more).map(column));
     for name in columns.iter().map(|(head, ..)| column(head)) {
         heads.extend(["", "_low", "_high"].map(|bound| format!("{name}{bound}")));
     }
@@ -476,7 +503,7 @@ pub fn csv(lines: &[Line]) -> String {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     for line in lines {
         let mut cells = vec![names.get(&line.model).to_owned()];
-        cells.extend(settings(line, several));
+        cells.extend(settings(line, more));
         for estimate in columns.iter().map(|(_, of, _)| of(line)) {
             cells.push(number(estimate.map(|estimate| estimate.value)));
             cells.push(number(estimate.and_then(|estimate| estimate.low)));

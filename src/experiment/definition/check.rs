@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::parts::{DraftSource, ExternalProgram, WarmUpPrompts};
-use super::raw::{RawDefinition, RawDraft, RawProgram, RawQuick};
+use super::parts::{DraftSource, ExternalProgram, MethodChoice, WarmUpPrompts};
+use super::raw::{RawDefinition, RawDraft, RawMethod, RawProgram, RawQuick};
 use super::source::{DefinitionSource, ShippedGrammars};
 use super::tasks::{WarmUpSource, short_name, tasks};
-use super::{DEFAULT_MODEL, Definition};
+use super::{DEFAULT_MODEL, Definition, Task};
 use crate::decode::{Sampling, StopStrings};
 use crate::experiment::methods::{MethodName, Refinement};
 use crate::experiment::{error::ExperimentError, row::K};
+use crate::grammar::tools::Spelling;
 use crate::proposer::DraftLength;
 
 /// Default number of tokens of a text: the paper's.
@@ -38,7 +39,7 @@ pub(super) fn resolve(
     let programs = programs(source, raw.programs, &raw.methods)?;
     let methods = methods(source, &raw.methods, &programs)?;
     let warm_ups = raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]);
-    let learnt = warm_ups.iter().max().filter(|_| methods.iter().any(MethodName::warms_up));
+    let learnt = warm_ups.iter().max().filter(|_| methods.iter().any(|method| method.name.warms_up()));
     let apart =
         WarmUpSource { warm_ups: learnt.copied().unwrap_or(0), prompts: raw.warm_up_prompts.as_ref() };
     let mut definition = Definition {
@@ -104,7 +105,7 @@ fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {
 fn programs(
     source: DefinitionSource<'_>,
     raw: BTreeMap<String, RawProgram>,
-    methods: &[String],
+    methods: &[RawMethod],
 ) -> Result<Vec<ExternalProgram>, ExperimentError> {
     let program = |(name, RawProgram { command, grammar })| ExternalProgram { name, command, grammar };
     let programs: Vec<ExternalProgram> = raw.into_iter().map(program).collect();
@@ -116,7 +117,7 @@ fn programs(
 fn check_programs(
     source: DefinitionSource<'_>,
     programs: &[ExternalProgram],
-    methods: &[String],
+    methods: &[RawMethod],
 ) -> Result<(), ExperimentError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     for ExternalProgram { name, command, .. } in programs {
@@ -132,7 +133,7 @@ fn check_programs(
                 wrong("has no command").with_hint("for example command = [\"python3\", \"./mine.py\"]")
             );
         }
-        if !methods.contains(name) {
+        if !methods.iter().any(|method| method.name == *name) {
             return Err(wrong("is not among `methods`").with_hint("name it there, or leave it out"));
         }
     }
@@ -141,14 +142,15 @@ fn check_programs(
 
 fn methods(
     source: DefinitionSource<'_>,
-    names: &[String],
+    raw: &[RawMethod],
     programs: &[ExternalProgram],
-) -> Result<Vec<MethodName>, ExperimentError> {
-    let parse = |name: &String| {
-        MethodName::of(name, programs)
+) -> Result<Vec<MethodChoice>, ExperimentError> {
+    let parse = |&RawMethod { ref name, think }: &RawMethod| {
+        let name = MethodName::of(name, programs);
+        name.map(|name| MethodChoice { name, think })
             .map_err(|error| source.wrong(error.to_string()).with_hint(error.hint()))
     };
-    names.iter().map(parse).collect()
+    raw.iter().map(parse).collect()
 }
 
 /// Applies the table `[quick]`.
@@ -174,8 +176,8 @@ fn lessen(
         }
         definition.tasks.retain(|task| names.contains(&task.name));
     }
-    if let Some(names) = quick.methods {
-        definition.methods = methods(source, &names, &definition.programs)?;
+    if let Some(raw) = quick.methods {
+        definition.methods = methods(source, &raw, &definition.programs)?;
     }
     if let Some(most) = quick.prompts {
         definition.tasks.iter_mut().for_each(|task| task.prompts.truncate(most));
@@ -208,7 +210,8 @@ fn check(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), Ex
         }
         other => other,
     })?;
-    source.list("methods", methods, MethodName::clone)?;
+    let methods: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    source.list("methods", &methods, Clone::clone)?;
     source.list("k", k, |k| *k)?;
     source.list("s", s, |s| *s)?;
     source.list("threshold", thresholds, |threshold| threshold.to_bits())?;
@@ -245,7 +248,8 @@ fn check(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), Ex
 
 /// Refuses settings that exclude each other.
 fn contradictions(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
-    let paper = definition.methods.iter().find(|method| matches!(method, MethodName::Paper(_)));
+    thoughts(source, definition)?;
+    let paper = definition.method_names().find(|method| matches!(method, MethodName::Paper(_)));
     if let Some(paper) = paper.filter(|_| definition.warm_ups.contains(&0)) {
         return Err(source
             .wrong(format!("`warm_ups` is 0, and {paper} has nothing but what it learnt before"))
@@ -259,7 +263,7 @@ fn contradictions(source: DefinitionSource<'_>, definition: &Definition) -> Resu
         );
     }
     let weighs = |method: &&MethodName| matches!(method, MethodName::Conditional { .. });
-    if let Some(method) = definition.methods.iter().find(weighs)
+    if let Some(method) = definition.method_names().find(weighs)
         && definition.temperatures.contains(&0.0)
     {
         return Err(source
@@ -271,13 +275,13 @@ fn contradictions(source: DefinitionSource<'_>, definition: &Definition) -> Resu
             .wrong("`enumerate` with temperature 0: greedy draws have no distribution")
             .with_hint("leave 0 out of `temperatures`, or `enumerate`"));
     }
-    let second = definition.methods.iter().find(|method| method.second().is_some());
+    let second = definition.method_names().find(|method| method.second().is_some());
     if let Some(second) = second.filter(|_| definition.draft_model.is_none()) {
         return Err(source
             .wrong(format!("{second} has no model to draft with"))
             .with_hint("name one of the same tokenizer: draft_model = \"FOLDER\""));
     }
-    let folds = definition.methods.iter().find(|method| match method {
+    let folds = definition.method_names().find(|method| match method {
         MethodName::Paper(refinements) => refinements.has(Refinement::Folded),
         _ => false,
     });
@@ -291,10 +295,64 @@ fn contradictions(source: DefinitionSource<'_>, definition: &Definition) -> Resu
     Ok(())
 }
 
+/// Refuses thoughts where there can be none, or where what is measured is of texts without one.
+fn thoughts(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+    for MethodChoice { name, think } in &definition.methods {
+        let Some(think) = *think else { continue };
+        if let Some(reason) = name.never_thinks() {
+            return Err(source
+                .wrong(format!("{name} with `think`: {reason}"))
+                .with_hint("leave `think` out, or give it to a method such as masks or ours"));
+        }
+        if think == 0 {
+            return Err(source
+                .wrong(format!("`think` of {name} is 0, and a thought has at least one token"))
+                .with_hint("leave `think` out, and the answer comes at once"));
+        }
+        if think >= definition.max_tokens {
+            let most = definition.max_tokens;
+            return Err(source
+                .wrong(format!(
+                    "`think` of {name} is {think}, and `max_tokens` of {most} leave nothing for the answer"
+                ))
+                .with_hint("`max_tokens` counts thought and answer together: raise it, or lower `think`"));
+        }
+    }
+    if !definition.thinks() {
+        return Ok(());
+    }
+    for (is_set, key, what) in [
+        (definition.enumerate.is_some(), "enumerate", "lists all texts, and thoughts are too many"),
+        (
+            definition.retokenize,
+            "retokenize",
+            "cuts whole texts again, and a thought is no part of an answer",
+        ),
+    ] {
+        if is_set {
+            return Err(source
+                .wrong(format!("`{key}` with `think`: it {what}"))
+                .with_hint("leave one out, or make two definitions of it"));
+        }
+    }
+    let harmony = |task: &&Task| {
+        task.functions.as_ref().is_some_and(|functions| functions.spelling == Spelling::Harmony)
+    };
+    match definition.tasks.iter().find(harmony) {
+        Some(task) => Err(source
+            .wrong(format!(
+                "`think` with grammar {:?}: calls in this spelling have their own thoughts",
+                task.name
+            ))
+            .with_hint("leave `think` out, or use another `spelling`")),
+        None => Ok(()),
+    }
+}
+
 /// Refuses greedy texts that warm-ups would be, where nobody has said that they may.
 fn greedy_warm_ups(source: DefinitionSource<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     let asked = definition.warm_up_prompts == WarmUpPrompts::Measured;
-    let learns = definition.methods.iter().any(MethodName::warms_up) && definition.warm_ups != [0];
+    let learns = definition.method_names().any(MethodName::warms_up) && definition.warm_ups != [0];
     if asked || !learns || !definition.temperatures.contains(&0.0) {
         return Ok(());
     }
@@ -327,7 +385,7 @@ fn without_effect(
     definition: &Definition,
     (k, s, warm_ups): (bool, bool, (bool, bool)),
 ) -> Result<(), ExperimentError> {
-    let any = |heeds: fn(&MethodName) -> bool| definition.methods.iter().any(heeds);
+    let any = |heeds: fn(&MethodName) -> bool| definition.method_names().any(heeds);
     for (given, heeded, key, example) in [
         (k, any(MethodName::takes_k), "k", "masks"),
         (s, any(MethodName::takes_s), "s` or `threshold", "paper"),

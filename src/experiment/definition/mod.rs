@@ -11,7 +11,9 @@ mod tasks;
 
 use std::path::Path;
 
-pub use parts::{AnswerPlace, DraftSource, ExternalProgram, Functions, Prompt, Task, Turns, WarmUpPrompts};
+pub use parts::{
+    AnswerPlace, DraftSource, ExternalProgram, Functions, MethodChoice, Prompt, Task, Turns, WarmUpPrompts,
+};
 use serde_json::{Value, json};
 pub use source::{GrammarTexts, ShippedGrammars};
 
@@ -42,7 +44,7 @@ pub struct Definition {
     /// Programs that write texts themselves.
     pub programs: Vec<ExternalProgram>,
     /// The methods that are compared.
-    pub methods: Vec<MethodName>,
+    pub methods: Vec<MethodChoice>,
     /// Lookaheads, for methods that have one.
     pub k: Vec<K>,
     /// Lengths of drafts, for methods of a fixed one.
@@ -96,6 +98,8 @@ pub struct Variant {
     /// Number of texts that it learns from first, if it learns and the definition has several numbers of
     /// them.
     pub warm_ups: Option<usize>,
+    /// Most tokens of the thought before its texts, if one comes first.
+    pub think: Option<usize>,
 }
 
 impl Definition {
@@ -136,7 +140,8 @@ impl Definition {
             [_] => vec![None],
             several => several.iter().copied().map(Some).collect(),
         };
-        for method in &self.methods {
+        for MethodChoice { name: method, think } in &self.methods {
+            let think = *think;
             let ks: Vec<Option<K>> = match method {
                 MethodName::Naive => vec![Some(K::Terminals(0))],
                 // Priors that come with models know no lookahead.
@@ -151,7 +156,7 @@ impl Definition {
             };
             let warm_ups = if method.warms_up() { &several[..] } else { &[None] };
             for (k, &warm_ups) in ks.iter().flat_map(|k| warm_ups.iter().map(move |n| (*k, n))) {
-                let any = Variant { method: method.clone(), k, s: None, threshold: None, warm_ups };
+                let any = Variant { method: method.clone(), k, s: None, threshold: None, warm_ups, think };
                 if !method.takes_s() {
                     variants.push(any);
                     continue;
@@ -171,8 +176,19 @@ impl Definition {
 
     /// Lists the names of methods that another engine constrains.
     pub(super) fn elsewhere(&self) -> Vec<String> {
-        let methods = self.methods.iter().filter(|method| method.is_constrained_elsewhere());
+        let methods = self.method_names().filter(|method| method.is_constrained_elsewhere());
         methods.map(ToString::to_string).collect()
+    }
+
+    /// The methods without their settings.
+    pub(super) fn method_names(&self) -> impl Iterator<Item = &MethodName> {
+        self.methods.iter().map(|method| &method.name)
+    }
+
+    /// Does a thought come before the texts of a method?
+    #[must_use]
+    pub fn thinks(&self) -> bool {
+        self.methods.iter().any(|method| method.think.is_some())
     }
 
     /// A program by its name.
@@ -192,7 +208,7 @@ impl Definition {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let tasks: Vec<Value> = self.tasks.iter().map(Task::to_json).collect();
-        let methods: Vec<String> = self.methods.iter().map(ToString::to_string).collect();
+        let methods: Vec<Value> = self.methods.iter().map(MethodChoice::to_json).collect();
         // One number stands for itself, as it did before there could be several.
         let warm_ups = match &self.warm_ups[..] {
             [one] => json!(one),
@@ -204,7 +220,7 @@ impl Definition {
             "temperatures": self.temperatures, "seeds": self.seeds, "max_tokens": self.max_tokens,
             "warm_ups": warm_ups, "turns": self.turns,
         });
-        if self.methods.iter().any(MethodName::warms_up) {
+        if self.method_names().any(MethodName::warms_up) {
             value["warm_up_prompts"] = json!(self.warm_up_prompts);
         }
         if self.chat {
@@ -275,7 +291,7 @@ impl Definition {
             tasks: list("grammars")?.iter().map(task).collect::<Option<_>>()?,
             methods: list("methods")?
                 .iter()
-                .map(|name| MethodName::of_record(name.as_str()?, &programs).ok())
+                .map(|method| MethodChoice::of_record(method, &programs))
                 .collect::<Option<_>>()?,
             programs,
             k: of(value, "k")?,

@@ -1,12 +1,12 @@
 //! Parts of a definition: grammars with their prompts and answers, functions in place of a grammar, draft
 //! models, programs, and the order of turns.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use serde_json::{Value, json};
 
 use super::source::DefinitionSource;
-use crate::experiment::error::ExperimentError;
+use crate::experiment::{error::ExperimentError, methods::MethodName};
 use crate::grammar::Syntax;
 use crate::grammar::tools::{Calling, Choice, Spelling, Tools, calls::Reader};
 
@@ -33,6 +33,43 @@ pub struct ExternalProgram {
     pub command: Vec<String>,
     /// Does it constrain texts to the grammar? Otherwise it writes without one.
     pub grammar: bool,
+}
+
+/// A method of a definition, with its own settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MethodChoice {
+    /// The method.
+    pub name: MethodName,
+    /// Most tokens of the thought before its texts, if one comes first.
+    pub think: Option<usize>,
+}
+
+impl MethodChoice {
+    /// Returns the method as JSON: its name, or a table if it has settings.
+    pub(super) fn to_json(&self) -> Value {
+        match self.think {
+            None => json!(self.name.to_string()),
+            Some(think) => json!({ "name": self.name.to_string(), "think": think }),
+        }
+    }
+
+    /// Reads the method of a record back; `None` if it is not in that form.
+    pub(super) fn of_record(value: &Value, programs: &[ExternalProgram]) -> Option<Self> {
+        let name = value.as_str().or_else(|| value.get("name")?.as_str())?;
+        let think = value.get("think").map(|think| serde_json::from_value(think.clone()).ok());
+        Some(Self {
+            name: MethodName::of_record(name, programs).ok()?,
+            think: if let Some(think) = think { Some(think?) } else { None },
+        })
+    }
+}
+
+impl fmt::Display for MethodChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)?;
+        self.think.map_or(Ok(()), |think| write!(f, ", think {think}"))
+    }
 }
 
 /// Order in which the methods of a prompt and seed take turns.

@@ -23,7 +23,7 @@ pub(super) struct RawDefinition {
     #[serde(deserialize_with = "list_or_one")]
     pub(super) grammars: Vec<RawTask>,
     #[serde(deserialize_with = "list_or_one")]
-    pub(super) methods: Vec<String>,
+    pub(super) methods: Vec<RawMethod>,
     #[serde(default)]
     pub(super) programs: BTreeMap<String, RawProgram>,
     #[serde(default, deserialize_with = "some_or_one")]
@@ -68,7 +68,7 @@ pub(super) struct RawQuick {
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) models: Option<Vec<String>>,
     #[serde(default, deserialize_with = "some_or_one")]
-    pub(super) methods: Option<Vec<String>>,
+    pub(super) methods: Option<Vec<RawMethod>>,
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) k: Option<Vec<K>>,
     #[serde(default, deserialize_with = "some_or_one")]
@@ -83,6 +83,18 @@ pub(super) struct RawQuick {
     pub(super) max_tokens: Option<usize>,
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) warm_ups: Option<Vec<usize>>,
+}
+
+/// A method: its name, or a table with settings of its own.
+#[derive(Debug)]
+pub(super) struct RawMethod {
+    pub(super) name: String,
+    pub(super) think: Option<usize>,
+}
+
+impl MayStandAlone for RawMethod {
+    const EXPECTED: &'static str =
+        "the name of a method or a table such as { name = \"masks\", think = 64 }, or a list of these";
 }
 
 /// A program that is a method.
@@ -314,6 +326,19 @@ simple_or_table!(
         let TaskTable { name, file, syntax, tools, spelling, also, prompts, warm_up_prompts, answer } = table;
         Ok(RawTask { name, file, syntax, tools, spelling, also, prompts, warm_up_prompts, answer })
     }
+);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MethodTable {
+    name: String,
+    think: Option<usize>,
+}
+
+simple_or_table!(
+    RawMethod, "the name of a method, or a table such as { name = \"masks\", think = 64 }",
+    text => |name| RawMethod { name, think: None };
+    MethodTable => |MethodTable { name, think }| Ok(RawMethod { name, think })
 );
 
 #[derive(Deserialize)]

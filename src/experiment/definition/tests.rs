@@ -107,6 +107,101 @@ fn a_draft_model_is_a_part_of_the_definition() {
     assert!(parse(WHOLE, false).unwrap().to_json().get("draft_model").is_none());
 }
 
+/// Methods may think, each by itself; records know it, and definitions without thoughts are as they were.
+#[test]
+fn a_method_may_think() {
+    let with = |methods: &str, rest: &str| {
+        let text = format!(
+            "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\", \"y\"]\nmethods = {methods}\n{rest}"
+        );
+        parse(&text, false)
+    };
+    let found = with("[\"unconstrained\", \"masks\", { name = \"masks\", think = 9 }]", "").unwrap();
+    let thinks: Vec<Option<usize>> = found.variants().iter().map(|variant| variant.think).collect();
+    assert_eq!((thinks, found.thinks()), (vec![None, None, Some(9)], true));
+    let named: Vec<String> = found.methods.iter().map(ToString::to_string).collect();
+    assert_eq!(named, ["unconstrained", "masks", "masks, think 9"]);
+    let json = found.to_json();
+    assert_eq!(json["methods"], json!(["unconstrained", "masks", { "name": "masks", "think": 9 }]));
+    let outline = Definition::outline(&json).unwrap();
+    assert_eq!((&outline.methods, Plan::new(outline.clone(), None).keys()), {
+        (&found.methods, Plan::new(found.clone(), None).keys())
+    });
+    let plain = with("[{ name = \"masks\" }]", "").unwrap();
+    assert_eq!((plain.hash(), plain.thinks()), (with("[\"masks\"]", "").unwrap().hash(), false));
+    // With every k and s.
+    let grid = with("{ name = \"paper\", think = 1 }", "k = [0, 1]\ns = [2, 4]").unwrap();
+    assert_eq!(grid.variants().iter().filter(|variant| variant.think == Some(1)).count(), 4);
+    let quick = "[quick]\nmethods = [{ name = \"ours\", think = 3 }]";
+    let text = format!("name = \"a\"\ngrammars = \"json\"\nprompts = \"x\"\nmethods = \"masks\"\n{quick}");
+    assert_eq!(parse(&text, true).unwrap().methods[0].think, Some(3));
+}
+
+#[test]
+fn a_thought_where_there_can_be_none_is_refused() {
+    let with = |method: &str, rest: &str| {
+        let text = format!(
+            "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\", \"y\"]\nmax_tokens = 20\n\
+             methods = [{{ name = \"{method}\", think = 9 }}]\n{rest}"
+        );
+        parse(&text, false).unwrap_err()
+    };
+    for (method, said) in [
+        ("unconstrained", "unconstrained with `think`: it has no grammar"),
+        ("shipped", "learnt of texts without thoughts"),
+        ("rejection", "special tokens"),
+        ("online", "special tokens"),
+        ("canonical", "special tokens"),
+        ("templates", "special tokens"),
+        ("templates-flexible-unhealed", "special tokens"),
+        ("llguidance", "llguidance with `think`: another engine"),
+        ("mistralrs-drafts", "another engine"),
+        ("conditional-8", "its weights are of whole texts"),
+    ] {
+        let (message, hint) = with(method, "");
+        assert!(message.contains(said) && message.starts_with("d.toml: "), "{method}: {message}");
+        assert!(hint.unwrap().contains("leave `think` out"));
+    }
+    let (message, _) = with("them", "programs.them.command = [\"./them\"]");
+    assert!(message.contains("them with `think`: another engine"), "{message}");
+    for (rest, said) in [
+        ("enumerate = 10", "`enumerate` with `think`"),
+        ("retokenize = true", "`retokenize` with `think`"),
+        ("[quick]\nmax_tokens = 9", "`max_tokens` of 9 leave nothing for the answer"),
+    ] {
+        let (message, _) = with("masks", rest);
+        assert!(message.contains(said), "{rest}: {message}");
+    }
+    for (methods, said) in [
+        ("[{ name = \"masks\", think = 0 }]", "`think` of masks is 0"),
+        ("[{ name = \"masks\", think = 20 }]", "`max_tokens` of 20 leave nothing"),
+        ("[{ name = \"masks\", think = -1 }]", "invalid value: integer `-1`"),
+        ("[{ name = \"masks\", think = \"long\" }]", "invalid type: string"),
+        ("[{ name = \"masks\", thinks = 4 }]", "unknown field `thinks`"),
+        ("[{ think = 4 }]", "missing field `name`"),
+        ("[{ name = \"mask\", think = 4 }]", "there is no method \"mask\""),
+        ("[{ name = \"masks\", think = 4 }, { name = \"masks\", think = 4 }]", "\"masks, think 4\" twice"),
+    ] {
+        let text = format!(
+            "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nmax_tokens = 20\nmethods = {methods}"
+        );
+        let (message, _) = parse(&text, false).unwrap_err();
+        assert!(message.contains(said), "{methods}: {message}");
+    }
+    let harmony = |spelling: &str| {
+        let folder = folder();
+        let tools = "[{\"name\": \"find\", \"parameters\": {\"type\": \"object\"}}]";
+        std::fs::write(folder.path().join("t.json"), tools).unwrap();
+        let text = format!(
+            "name = \"a\"\nprompts = [\"x\"]\nmethods = [{{ name = \"masks\", think = 4 }}]\n\
+             grammars = {{ name = \"calls\", tools = \"t.json\", spelling = \"{spelling}\" }}"
+        );
+        Definition::parse(&text, "d.toml", folder.path(), false, &shipped).map_err(|error| error.to_string())
+    };
+    assert!(harmony("hermes").unwrap().thinks());
+    assert!(harmony("harmony").unwrap_err().contains("have their own thoughts"));
+}
+
 /// The prior that comes with a model was learnt at unbounded lookahead, so it is of no use at another.
 #[test]
 fn shipped_priors_know_no_lookahead() {

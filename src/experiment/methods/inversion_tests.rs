@@ -87,7 +87,7 @@ fn vocabulary() -> Vocabulary {
 
 fn variant(method: MethodName) -> Variant {
     let k = if method == MethodName::Naive { K::Terminals(0) } else { K::Infinite };
-    Variant { method, k: Some(k), s: None, threshold: None, warm_ups: None }
+    Variant { method, k: Some(k), s: None, threshold: None, warm_ups: None, think: None }
 }
 
 fn compiled(variant: &Variant) -> CompiledGrammar {

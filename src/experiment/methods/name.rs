@@ -274,6 +274,32 @@ impl MethodName {
         learns || *self == drafts
     }
 
+    /// Returns why its texts cannot come after a thought, in words; `None` if they can.
+    #[must_use]
+    pub fn never_thinks(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Unconstrained => "it has no grammar whose texts could come after a thought",
+            Self::Shipped => "the prior of the model was learnt of texts without thoughts",
+            Self::Rejection | Self::Online | Self::Canonical => {
+                "it draws tokens of texts alone, and the marks of thoughts may be special tokens"
+            }
+            Self::Templates { .. } => "it puts in what is forced as text, and marks may be special tokens",
+            Self::Llguidance | Self::Mistralrs(_) | Self::Program(_) => {
+                "another engine writes its texts, and does not tell thoughts from answers"
+            }
+            Self::Conditional { .. } => "its weights are of whole texts, and the end of a thought is forced",
+            Self::Retired(_) => "it has left the program",
+            Self::Masks
+            | Self::Always
+            | Self::Opportunistic
+            | Self::Paper(_)
+            | Self::Ours
+            | Self::Forced
+            | Self::Naive
+            | Self::DraftModel(_) => return None,
+        })
+    }
+
     /// Returns how a second model drafts, if one does.
     #[must_use]
     pub fn second(&self) -> Option<Second> {

@@ -121,7 +121,7 @@ pub(super) fn prior_figures(group: &LineGroup<'_>) -> Option<Figure> {
     for lines in by_warm_ups(group) {
         let Some(first) = lines.first() else { continue };
         let points = lines.iter().filter_map(|line| Some((line.warm_ups?, line.acceptance?))).collect();
-        let series = Series { name: first.method.clone(), points };
+        let series = Series { name: first.method_name(), points };
         match panels.iter_mut().find(|panel| panel.name == first.grammar) {
             Some(panel) => panel.series.push(series),
             None => {

@@ -117,15 +117,15 @@ fn by_length(group: &LineGroup<'_>) -> Vec<Figure> {
     let firsts = || sweeps.iter().filter_map(|sweep| sweep.first().copied());
     let several = distinct(firsts().map(|line| line.threshold)).len() > 1;
     let ks = distinct(firsts().map(|line| line.k)).len() > 1;
-    let kinds = distinct(firsts().map(|line| (line.method.as_str(), line.threshold)));
+    let kinds = distinct(firsts().map(|line| (line.method_name(), line.threshold)));
     let mut figures = Vec::new();
     for (number, (method, threshold)) in kinds.into_iter().enumerate() {
-        let is_it = |line: &Line| line.method == method && line.threshold == threshold;
+        let is_it = |line: &Line| line.method_name() == method && line.threshold == threshold;
         let of: Vec<&Vec<&Line>> =
             sweeps.iter().filter(|sweep| sweep.first().is_some_and(|line| is_it(line))).collect();
         let name = match threshold.filter(|_| several) {
             Some(threshold) => format!("{method}, threshold {threshold}"),
-            None => method.to_owned(),
+            None => method.clone(),
         };
         for (id, axis, rate, base) in RATES {
             figures.push(Figure {
@@ -162,7 +162,7 @@ fn panels(group: &LineGroup<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, rel
         let Some(first) = sweep.first() else { continue };
         let mut name = match first.k.filter(|_| ks) {
             Some(k) => format!("k = {k}"),
-            None => first.method.clone(),
+            None => first.method_name(),
         };
         if let Some(texts) = first.warm_ups {
             name += &format!(", {texts} texts learnt");
@@ -185,11 +185,9 @@ fn panels(group: &LineGroup<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, rel
 /// numbers.
 fn levels(group: &LineGroup<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(String, Estimate)> {
     let lines = compared(group, grammar);
-    let level = |method: &&str| {
-        let line = lines.iter().find(|line| line.method == **method)?;
-        Some((line.method.clone(), rate(line)?))
-    };
-    COMPARED.iter().filter(|method| !relative || **method != UNCONSTRAINED).filter_map(level).collect()
+    let of = |method: &'static str| lines.iter().filter(move |line| line.method == method);
+    let compared = COMPARED.into_iter().filter(|method| !relative || *method != UNCONSTRAINED).flat_map(of);
+    compared.filter_map(|line| Some((line.method_name(), rate(line)?))).collect()
 }
 
 /// Makes the figure of throughput by k: a panel for each grammar, a line for each method that has several; of
@@ -202,13 +200,16 @@ fn by_lookahead(group: &LineGroup<'_>) -> Option<Figure> {
     let mut panels: Vec<Panel> = Vec::new();
     for grammar in distinct(lines.iter().map(|line| line.grammar.as_str())) {
         let of: Vec<&&Line> = lines.iter().filter(|line| line.grammar == grammar).collect();
-        let series = distinct(of.iter().map(|line| line.method.as_str())).into_iter().map(|method| {
+        let series = distinct(of.iter().map(|line| line.method_name())).into_iter().map(|method| {
             let place =
                 |line: &&&&Line| Some((ks.iter().position(|k| Some(*k) == line.k)?, line.throughput?));
-            let mut points: Vec<(usize, Estimate)> =
-                of.iter().filter(|line| line.method == method).filter_map(|line| place(&line)).collect();
+            let mut points: Vec<(usize, Estimate)> = of
+                .iter()
+                .filter(|line| line.method_name() == method)
+                .filter_map(|line| place(&line))
+                .collect();
             points.sort_by_key(|(at, _)| *at);
-            Series { name: method.to_owned(), points }
+            Series { name: method, points }
         });
         panels.push(Panel { name: grammar.to_owned(), series: series.collect(), levels: Vec::new() });
     }
@@ -238,7 +239,7 @@ fn by_method(
     let mut series: Vec<Series<String>> = Vec::new();
     for line in best(&group.lines).into_iter().filter(|line| line.method != UNCONSTRAINED) {
         let Some(estimate) = of(line) else { continue };
-        let point = (line.method.clone(), estimate);
+        let point = (line.method_name(), estimate);
         match series.iter_mut().find(|one| one.name == line.grammar) {
             Some(one) => one.points.push(point),
             None => series.push(Series { name: line.grammar.clone(), points: vec![point] }),

@@ -260,7 +260,7 @@ impl Outputs {
 
 /// Makes a sentence about the warm-ups of a definition; `None` if no method learns.
 fn warm_ups(definition: &Definition) -> Option<String> {
-    if !definition.methods.iter().any(MethodName::warms_up) {
+    if !definition.method_names().any(MethodName::warms_up) {
         return None;
     }
     let texts: Vec<String> = definition.warm_ups.iter().map(ToString::to_string).collect();

@@ -87,15 +87,15 @@ pub(super) fn by_threshold(group: &LineGroup<'_>) -> Option<Table> {
             group.lines.iter().filter(|line| line.threshold == Some(threshold)).copied().collect();
         lines.extend(best(&of));
     }
-    let mut order: Vec<(&str, &str)> = Vec::new();
+    let place = |line: &Line| (line.grammar.clone(), line.method_name());
+    let mut order: Vec<(String, String)> = Vec::new();
     for line in &lines {
-        let place = (line.grammar.as_str(), line.method.as_str());
+        let place = place(line);
         if !order.contains(&place) {
             order.push(place);
         }
     }
-    lines
-        .sort_by_key(|line| order.iter().position(|at| *at == (line.grammar.as_str(), line.method.as_str())));
+    lines.sort_by_key(|line| order.iter().position(|at| *at == place(line)));
     let row = |line: &&Line| {
         let mut cells = setting(line);
         cells.extend([Cell::of(line.acceptance, 2), Cell::of(line.tokens_per_pass, 2)]);
@@ -111,16 +111,19 @@ pub(super) fn by_threshold(group: &LineGroup<'_>) -> Option<Table> {
 
 /// Makes tables of throughput by k and s, one for each method that has several of both.
 pub(super) fn by_lookahead_and_length(group: &LineGroup<'_>) -> Vec<Table> {
-    let mut methods: Vec<&str> = Vec::new();
+    let mut methods: Vec<String> = Vec::new();
     for sweep in sweeps(&group.lines) {
-        if let Some(line) = sweep.first().filter(|line| !methods.contains(&line.method.as_str())) {
-            methods.push(&line.method);
-        }
+        let name = sweep.first().map(|line| line.method_name());
+        methods.extend(name.filter(|name| !methods.contains(name)));
     }
     let mut tables = Vec::new();
     for (number, method) in methods.into_iter().enumerate() {
-        let lines: Vec<&Line> =
-            group.lines.iter().filter(|line| line.method == method && line.s.is_some()).copied().collect();
+        let lines: Vec<&Line> = group
+            .lines
+            .iter()
+            .filter(|line| line.method_name() == method && line.s.is_some())
+            .copied()
+            .collect();
         let lengths = lengths(&lines);
         let mut places: Vec<(&str, Option<K>, Option<f64>)> = Vec::new();
         for line in &lines {
@@ -203,13 +206,13 @@ pub(super) fn side_by_side(lines: &[Line], elsewhere: &[String]) -> Vec<Table> {
                 if !grammars.contains(&line.grammar.as_str()) {
                     grammars.push(line.grammar.as_str());
                 }
-                if !methods.contains(&line.method.as_str()) {
-                    methods.push(line.method.as_str());
+                if !methods.contains(&line.method_name()) {
+                    methods.push(line.method_name());
                 }
             }
-            let row = |method: &&str| {
+            let row = |method: &String| {
                 let of = |grammar: &&str| {
-                    lines.iter().find(|line| line.method == **method && line.grammar == **grammar)
+                    lines.iter().find(|line| line.method_name() == *method && line.grammar == **grammar)
                 };
                 let found: Vec<Option<&&Line>> = grammars.iter().map(of).collect();
                 let n: usize = found.iter().flatten().map(|line| line.n).sum();

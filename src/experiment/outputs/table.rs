@@ -219,9 +219,9 @@ pub(super) fn groups(lines: &[Line]) -> Vec<LineGroup<'_>> {
     found
 }
 
-/// Are these lines of one grammar and method?
+/// Are these lines of one grammar and method, with the same thought?
 pub(super) fn same_method(one: &Line, other: &Line) -> bool {
-    one.grammar == other.grammar && one.method == other.method
+    one.grammar == other.grammar && one.method == other.method && one.think == other.think
 }
 
 /// Returns the throughput to compare by; a missing one is least.
@@ -340,13 +340,14 @@ pub(super) fn setting(line: &Line) -> Vec<Cell> {
         Cell::shown(line.k),
         Cell::shown(line.s),
         Cell::shown(line.threshold),
+        Cell::shown(line.think),
         Cell::shown(Some(line.n)),
     ]
 }
 
 /// Returns the heads of [`setting`], and more behind them.
 pub(super) fn heads<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    ["grammar", "method", "k", "s", "threshold", "n"].iter().chain(more).copied().collect()
+    ["grammar", "method", "k", "s", "threshold", "think", "n"].iter().chain(more).copied().collect()
 }
 
 #[cfg(test)]

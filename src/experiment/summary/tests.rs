@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::experiment::row::{Row, UNCONSTRAINED, tests::example};
+use crate::ids::as_f64;
 
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -50,6 +51,34 @@ fn a_brief_table_has_six_columns() {
     assert!(wide.iter().all(|width| *width == wide[0] && *width <= 110), "{table}");
     assert!(table.contains("| masks, k 1 ") && table.contains("| masks, k infinite "), "{table}");
     assert!(table.contains("| unconstrained "), "{table}");
+}
+
+/// Texts with thoughts are lines of their own, compared with masks that think as long.
+#[test]
+fn thoughts_are_a_setting_of_a_line() {
+    let mut all = rows();
+    for think in [4, 8] {
+        for method in ["masks", "ours"] {
+            let mut row = example(method, 0, 0);
+            (row.run.think, row.thought_tokens, row.answer_at) = (Some(think), Some(1), Some(1));
+            row.seconds = row.first_seconds + if method == "ours" { 0.1 } else { 0.05 * as_f64(think) };
+            all.push(row);
+        }
+    }
+    let lines = summarise(&all);
+    let names: Vec<String> = lines.iter().map(Line::method_name).collect();
+    let expected = ["masks, think 4", "ours, think 4", "masks, think 8", "ours, think 8"];
+    assert_eq!(names, [&[UNCONSTRAINED, "masks"][..], &expected].concat());
+    let gains: Vec<f64> = lines.iter().filter_map(|line| Some(line.over_masks?.value)).collect();
+    assert!(gains.len() == 2 && (gains[0] - 2.0).abs() < 1e-9 && (gains[1] - 4.0).abs() < 1e-9, "{gains:?}");
+    // Two tokens and one byte of the answer.
+    assert!((lines[2].perplexity.unwrap().value - 0.75_f64.exp()).abs() < 1e-12);
+    assert!((lines[2].forced.unwrap().value - 1.0).abs() < 1e-12);
+    let (table, short, csv) = (markdown(&lines), brief(&lines), csv(&lines));
+    assert!(table.contains("| prompts | think |") && table.contains("| 1 | 4 |"), "{table}");
+    assert!(short.contains("| masks, think 4 ") && short.contains("| masks "), "{short}");
+    assert!(csv.starts_with("model,grammar,method,k,s,threshold,temperature,n,prompts,think,"), "{csv}");
+    assert!(!markdown(&summarise(&rows())).contains("think"));
 }
 
 #[test]

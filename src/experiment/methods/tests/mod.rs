@@ -13,6 +13,7 @@ use crate::{
 mod evidence;
 mod naive;
 mod templates;
+mod thoughts;
 
 const BYTE_LEVEL: &str = include_str!("../../../../tests/fixtures/byte_level.json");
 const GRAMMAR: &str = r#"root ::= object

@@ -112,7 +112,7 @@ impl Run {
                 let name = &plan.definition().models[index];
                 let definition = plan.definition();
                 let loaded = load(name, &models[index], &LoadOptions::default(), cache)?;
-                if definition.chat {
+                if definition.chat || definition.thinks() {
                     with_template(loaded, definition, &models[index], name)
                 } else {
                     Ok(loaded)
