@@ -10,13 +10,14 @@ use anyhow::Context;
 use domino::decode::{
     CanonicalDecoder, ConditionalDecoder, DecodeOptions, Decoder, Generation, Healing, Steps,
 };
+use domino::proposer::Drafter;
 use domino::vocab::{Tokenizer, Utf8Stream};
-use domino::{Constraint, StepError, TokenId, grammar::GrammarWarning, store::CacheFolder};
+use domino::{CompiledGrammar, Constraint, StepError, TokenId, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use super::args::{Generate, Way};
 use super::grammar::{fields_of, grammar};
-use super::report::{self, EndedRun, RunEnd, forced_bytes, only_answer, usual_tokens};
+use super::report::{self, Comparison, EndedRun, RunEnd, forced_bytes, only_answer, usual_tokens};
 use crate::grammar::compiler::{lookahead_number, terminals_name};
 use crate::session::chat::{PromptSource, asked_text, prompt_text};
 use crate::session::drafts::{self, Keeper};
@@ -62,16 +63,10 @@ pub(super) fn run(
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     progress::watch_interrupts();
     let speculative = speculation.is_some();
-    let (mut drafter, keeper) = speculation.unzip();
+    let (drafter, keeper) = speculation.unzip();
     let keeper = keeper.flatten();
-    let mut comparison = None;
-    if let Some(grammar) = grammar.as_ref().filter(|_| command.speculation.compare)
-        && let Some(compared) = drafter.take()
-    {
-        comparison = report::compare(&mut decoder, &grammar.constraint(), compared, &prompt)?;
-    } else {
-        decoder.set_drafter(drafter);
-    }
+    let compared = grammar.as_ref().filter(|_| command.speculation.compare);
+    let comparison = take_drafter(&mut decoder, drafter, compared, &prompt)?;
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
@@ -101,6 +96,22 @@ pub(super) fn run(
         keeper.keep()?;
     }
     Ok(ended.exit())
+}
+
+/// Gives the decoder its drafter; where a grammar is to be compared by, after texts with it and without.
+fn take_drafter(
+    decoder: &mut Decoder<Runner>,
+    drafter: Option<Drafter>,
+    compared: Option<&CompiledGrammar>,
+    prompt: &[TokenId],
+) -> anyhow::Result<Option<Comparison>> {
+    match (compared, drafter) {
+        (Some(grammar), Some(drafter)) => report::compare(decoder, &grammar.constraint(), drafter, prompt),
+        (_, drafter) => {
+            decoder.set_drafter(drafter);
+            Ok(None)
+        }
+    }
 }
 
 /// Tells how a run has ended, and writes its text or its object to the destination.
