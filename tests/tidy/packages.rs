@@ -46,7 +46,7 @@ const PARTS: [Part; 7] = [
         paths: &["src/experiment/", "src/bin/domino/verbs/experiment/", "experiments/", "benches/"],
         ceiling: 14_000,
     },
-    Part { name: "program", paths: &["src/bin/"], ceiling: 20_600 },
+    Part { name: "program", paths: &["src/bin/"], ceiling: 20_700 },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
     Part { name: "models and decoding", paths: &["src/"], ceiling: 17_600 },
 ];

@@ -219,12 +219,12 @@ impl LowDevice {
     }
 
     /// Says what runs the model.
-    pub(crate) fn resolve(self) -> RunBy {
+    pub(crate) fn resolve(&self) -> RunBy {
         if self.is_of_other() {
             return RunBy::Other { threads: self.threads };
         }
         let tensors = self.is_of_tensors();
-        let Self { device, precision, card, .. } = self;
+        let Self { device, precision, card, .. } = *self;
         let device = device.with_mode(card.unwrap_or_default());
         match tensors {
             true => RunBy::Tensors(device.with_precision(precision.unwrap_or(device.precision))),
