@@ -118,7 +118,7 @@ pub(super) struct Bench<'a, M: Model> {
     pub(super) decoder: &'a mut Decoder<M>,
 }
 
-/// What decides a learnt prior: lookahead, refinements, temperature, number of texts, and the length of their
+/// The settings that decide a learnt prior: lookahead, refinements, temperature, number of texts, and the length of their
 /// thoughts.
 type PriorKey = (K, Refinements, u64, usize, Option<usize>);
 
