@@ -13,8 +13,8 @@
 //! environment of the build, or `RUSTFLAGS="-C target-cpu=native"`, is for newer ones.
 //!
 //! Threads of a pass wait for one another busily. Where other programs want the same cores, set
-//! `OMP_WAIT_POLICY=passive` in the environment of the program, or ask for fewer threads: on two cores that
-//! six compilers shared, a model of 0.5 B wrote 4 to 6 tokens a second so, and 0.4 to 0.6 otherwise.
+//! `OMP_WAIT_POLICY=passive` in the environment of the program, or ask for fewer threads: passes take several
+//! times as long otherwise.
 //!
 //! Rooms, each of which uses only those before it: `backend`, `options`, `sequences` (a model with its cache),
 //! `vocabulary`, `model`, `batch`.
