@@ -18,9 +18,9 @@ const EXACT: &str = "Write a token a pass: no drafts, and no passes that several
 const EXACT_LONG: &str = "\
 Write a token a pass: no drafts, and no passes that several texts share.
 
-Masks are exact with this flag and without, so every text is of the grammar. But llama.cpp's logits differ in \
-their last bits between passes over one token and over several. By default drafts are made: texts come from the \
-same distribution up to that rounding, but the text of a seed may be another than without drafts.";
+Masks are exact with this flag and without, so every text is of the grammar. But llama.cpp's logits differ \
+in their last bits between passes over one token and over several. By default drafts are made: texts come \
+from the same distribution up to that rounding, but the text of a seed may be another than without drafts.";
 
 /// llama.cpp, with its flags.
 #[derive(Debug, Default)]

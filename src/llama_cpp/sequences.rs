@@ -205,7 +205,8 @@ impl Sequences {
         Ok(())
     }
 
-    /// Calls llama.cpp with these tokens, at most [`BATCH`], and adds the wanted rows to those of their inputs.
+    /// Calls llama.cpp with these tokens, at most [`BATCH`], and adds the wanted rows to those of their
+    /// inputs.
     fn call(&mut self, tokens: &[Planned], values: &mut [Vec<f32>]) -> Result<(), ModelError> {
         let batch = &mut self.batch;
         batch.clear();

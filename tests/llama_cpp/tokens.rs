@@ -10,8 +10,8 @@ use crate::{FIXTURES, load, root};
 /// Most differences that a file's complaint shows.
 const SHOWN: usize = 5;
 
-/// Tokens of equal bytes and the same end of text, from the file and from llama.cpp's pieces. Only padding has
-/// bytes in the file and none for llama.cpp.
+/// Tokens of equal bytes and the same end of text, from the file and from llama.cpp's pieces. Only padding
+/// has bytes in the file and none for llama.cpp.
 #[test]
 fn the_vocabulary_of_pieces_is_that_of_the_file() {
     for name in FIXTURES {
@@ -79,10 +79,7 @@ fn texts_are_split_as_llama_cpp_splits_them() {
     for file in std::env::split_paths(&files) {
         let Split { alike, renamed, different } = compare(&file, &lines);
         let all = lines.len();
-        println!(
-            "{}: {alike} of {all} lines alike, {renamed} with a text token that llama.cpp takes for a special one",
-            file.display()
-        );
+        println!("{}: {alike} of {all} lines alike, {renamed} by names of special tokens", file.display());
         let shown = different.len().min(SHOWN);
         assert!(different.is_empty(), "{} differ: {:#?}", different.len(), &different[..shown]);
     }
