@@ -6,8 +6,8 @@
 //!
 //! Masks are Domino's and exact, whichever engine runs the model. Logits are llama.cpp's: a pass over n
 //! tokens gives the rows of n passes over one only up to rounding, since its products are added up in another
-//! order for other numbers of tokens. So drafts leave the distribution of texts as it is up to that rounding, but
-//! can change the text of a seed.
+//! order for other numbers of tokens. So drafts leave the distribution of texts as it is up to that rounding,
+//! but can change the text of a seed.
 //!
 //! A build without flags is for processors with AVX2. `GGML_AVX512=ON GGML_AVX512_VNNI=ON` in the
 //! environment of the build, or `RUSTFLAGS="-C target-cpu=native"`, is for newer ones.
