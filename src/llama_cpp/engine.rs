@@ -13,15 +13,14 @@ use domino_llama_cpp::{LlamaCppBatch, LlamaCppModel, LlamaCppOptions, has_cards}
 /// Where help shows the flags of this engine.
 const HEADING: &str = "llama.cpp";
 
-const EXACT: &str =
-    "Write what one pass for each token would: no drafts, and no passes that several texts share";
+const EXACT: &str = "Write a token a pass: no drafts, and no passes that several texts share";
 
 const EXACT_LONG: &str = "\
-Write what one pass for each token would: no drafts, and no passes that several texts share.
+Write a token a pass: no drafts, and no passes that several texts share.
 
-Masks are exact with this flag and without, so every text is of the grammar. But llama.cpp's logits differ in \
-their last bits between passes over one token and over several. By default drafts are made: texts come from the \
-same distribution up to that rounding, but the text of a seed may be another than without drafts.";
+Masks are exact with this flag and without, so every text is of the grammar. But llama.cpp's logits differ \
+in their last bits between passes over one token and over several. By default drafts are made: texts come \
+from the same distribution up to that rounding, but the text of a seed may be another than without drafts.";
 
 /// llama.cpp, with its flags.
 #[derive(Debug, Default)]
@@ -58,7 +57,7 @@ impl LlamaCpp {
 
     fn traits(&self, made_for: usize, can_roll_back: bool, device: &str) -> ModelTraits {
         let no_drafts = match (self.flags().exact, can_roll_back) {
-            (true, _) => Some("--exact: what is written is that of a pass for each token".to_owned()),
+            (true, _) => Some("--exact: a token a pass".to_owned()),
             (false, false) => Some("a recurrent model cannot take back what it has read".to_owned()),
             (false, true) => None,
         };

@@ -49,8 +49,9 @@ impl LlamaCppModel {
         self.sequences.device()
     }
 
-    /// Can the cache forget the last tokens? Recurrent and hybrid models cannot: [`truncate`](Model::truncate)
-    /// to a position between none and all is an error then, and nothing may be drafted.
+    /// Can the cache forget the last tokens? Recurrent and hybrid models cannot:
+    /// [`truncate`](Model::truncate) to a position between none and all is an error then, and nothing may be
+    /// drafted.
     #[must_use]
     pub fn can_roll_back(&self) -> bool {
         self.sequences.can_roll_back()

@@ -205,18 +205,17 @@ impl Sequences {
         Ok(())
     }
 
-    /// Calls llama.cpp with these tokens, at most [`BATCH`], and adds the wanted rows to those of their inputs.
+    /// Calls llama.cpp with these tokens, at most [`BATCH`], and adds the wanted rows to those of their
+    /// inputs.
     fn call(&mut self, tokens: &[Planned], values: &mut [Vec<f32>]) -> Result<(), ModelError> {
         let batch = &mut self.batch;
         batch.clear();
         for Planned { sequence, token, position, row, .. } in tokens {
             let (token, position) = (number(token.index())?, number(*position)?);
-            batch
-                .add(LlamaToken::new(token), position, &[number(*sequence)?], *row)
-                .map_err(|error| engine_error(error))?;
+            batch.add(LlamaToken::new(token), position, &[number(*sequence)?], *row).map_err(engine_error)?;
         }
         self.loaded.with_dependent_mut(|_, context| {
-            context.decode(batch).map_err(|error| engine_error(error))?;
+            context.decode(batch).map_err(engine_error)?;
             for (place, planned) in tokens.iter().enumerate().filter(|(_, planned)| planned.row) {
                 values[planned.input].extend_from_slice(context.get_logits_ith(number(place)?));
             }
@@ -265,7 +264,7 @@ impl Sequences {
         let from = Some(position).filter(|position| *position > 0);
         self.loaded
             .with_dependent_mut(|_, context| context.kv_cache_seq_rm(sequence, from, None))
-            .map_err(|error| engine_error(error))
+            .map_err(engine_error)
     }
 }
 

@@ -11,8 +11,8 @@ use domino_llama_cpp::{LlamaCppModel, LlamaCppOptions};
 
 use crate::{FIXTURES, ROUNDING, distance, expected, fixture, load};
 
-/// Largest error allowed against products without rounding: llama.cpp rounds inputs of products to eight bits.
-/// The weights are random, so errors grow from layer to layer as they would not in a trained model.
+/// Largest error allowed against products without rounding: llama.cpp rounds inputs of products to eight
+/// bits. The weights are random, so errors grow from layer to layer as they would not in a trained model.
 const ROUNDED: f64 = 0.06;
 
 #[test]
