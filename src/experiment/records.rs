@@ -322,9 +322,11 @@ fn csv(rows: &[Row]) -> String {
         serde_json::to_value(row).unwrap_or_default()
     };
     let values: Vec<serde_json::Value> = rows.iter().map(value).collect();
-    // Some rows have fields that others lack.
+    // Some rows have fields that others lack: heads are in the order of the row with the most.
+    let objects = || values.iter().filter_map(serde_json::Value::as_object);
+    let longest = objects().max_by_key(|fields| fields.len());
     let mut heads: Vec<&String> = Vec::new();
-    for name in values.iter().filter_map(serde_json::Value::as_object).flat_map(serde_json::Map::keys) {
+    for name in longest.into_iter().chain(objects()).flat_map(serde_json::Map::keys) {
         if !heads.contains(&name) {
             heads.push(name);
         }

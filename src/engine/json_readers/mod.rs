@@ -91,13 +91,15 @@ pub(crate) struct ThoughtProgress {
     reader: ThoughtReader,
     /// Steps in the thought so far.
     steps: usize,
+    /// Bytes that are missing of the last character.
+    missing: u8,
     /// Bytes of the thought and its marks so far, as they are shown.
     pub(crate) bytes: usize,
 }
 
 impl ThoughtProgress {
     pub(crate) fn new(reader: ThoughtReader) -> Self {
-        Self { reader, steps: 0, bytes: 0 }
+        Self { reader, steps: 0, missing: 0, bytes: 0 }
     }
 
     /// Is the text before its thought or inside of it?
@@ -124,6 +126,13 @@ impl ThoughtProgress {
             let behind = shown(&self.reader.read(bytes));
             self.bytes = (self.bytes + length).saturating_sub(behind);
             self.steps += 1;
+            self.missing = bytes.iter().fold(self.missing, |missing, byte| match byte {
+                0x80..=0xBF => missing.saturating_sub(1),
+                0xC0..=0xDF => 1,
+                0xE0..=0xEF => 2,
+                0xF0..=0xF7 => 3,
+                _ => 0,
+            });
         }
     }
 
@@ -132,10 +141,33 @@ impl ThoughtProgress {
         shown(self.reader.begun_mark())
     }
 
-    /// What must come of the closing mark, where the thought has had as many steps as it may.
-    pub(crate) fn closing(&self, most: Option<usize>) -> Option<&[u8]> {
+    /// What must come, where the thought has had as many steps as it may.
+    pub(crate) fn closing(&self, most: Option<usize>) -> Option<Closing<'_>> {
         let left = self.reader.left_of_mark();
-        (most.is_some_and(|most| self.steps >= most) && !left.is_empty()).then_some(left)
+        let must = most.is_some_and(|most| self.steps >= most) && !left.is_empty();
+        // A mark that has begun in the middle of a character goes on there.
+        let inside = self.missing > 0 && self.reader.begun_mark().is_empty();
+        must.then_some(if inside { Closing::Character } else { Closing::Mark(left) })
+    }
+}
+
+/// What must come next in a thought that is as long as it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closing<'a> {
+    /// The rest of a character: the mark cannot begin inside of it.
+    Character,
+    /// What is left of the closing mark.
+    Mark(&'a [u8]),
+}
+
+impl Closing<'_> {
+    /// May these bytes come, which are a text's?
+    pub(crate) fn takes(self, bytes: &[u8]) -> bool {
+        !bytes.is_empty()
+            && match self {
+                Self::Character => bytes.iter().all(|byte| matches!(byte, 0x80..=0xBF)),
+                Self::Mark(left) => left.starts_with(bytes),
+            }
     }
 }
 

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use super::constraint::Constraint;
 use crate::grammar::{Thought, ThoughtPlace, thought::ThoughtReader};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{ids::TokenId, json_readers::ThoughtProgress, special};
+use crate::{
+    ids::TokenId,
+    json_readers::{Closing, ThoughtProgress},
+    special,
+};
 
 impl Constraint {
     /// Bounds the length of a thought, in steps. A thought that is as long must be closed: the mask has only
-    /// tokens that spell what is left of its closing mark. Steps are tokens; those of the opening mark count.
-    /// Default: any number.
+    /// tokens that spell what is left of its closing mark, and inside of a character those that end it. Steps
+    /// are tokens; those of the opening mark count. Default: any number.
     #[must_use]
     pub fn reasoning_tokens(mut self, most: Option<usize>) -> Self {
         self.reasoning_tokens = most;
@@ -44,8 +48,8 @@ impl Constraint {
         }
     }
 
-    /// Returns what must come of the closing mark, where the thought has become as long as it may.
-    fn closing(&self) -> Option<&[u8]> {
+    /// Returns what must come, where the thought has become as long as it may.
+    fn closing(&self) -> Option<Closing<'_>> {
         self.readers.thought.as_ref()?.closing(self.reasoning_tokens)
     }
 
@@ -53,37 +57,36 @@ impl Constraint {
     pub(super) fn thinks_too_long(&self, token: TokenId) -> bool {
         // A text that may end is not in a thought, even if it begins like one.
         let ends = self.program.vocabulary.is_end_of_text(token);
-        let goes_on = |left: &[u8]| {
-            let bytes = self.program.vocabulary.bytes(token).unwrap_or_default();
-            !bytes.is_empty() && left.starts_with(bytes)
-        };
-        !ends && self.closing().is_some_and(|left| !goes_on(left))
+        let bytes = || self.program.vocabulary.bytes(token).unwrap_or_default();
+        !ends && self.closing().is_some_and(|closing| !closing.takes(bytes()))
     }
 
     /// The bytes among these that may come, where the thought must be closed.
     pub(crate) fn keep_closing(&self, bytes: &mut Vec<u8>) {
-        if let Some(left) = self.closing() {
-            bytes.retain(|byte| left.first() == Some(byte));
+        if let Some(closing) = self.closing() {
+            bytes.retain(|byte| closing.takes(&[*byte]));
         }
     }
 
     /// The tokens of a mask with which the thought is closed, where it must be.
     pub(super) fn only_closing(&self, mask: Arc<TokenSet>) -> Arc<TokenSet> {
-        match self.closing() {
-            None => mask,
-            Some(left) => {
-                let mut closing = TokenSet::empty(mask.size());
-                let vocabulary = &self.program.vocabulary;
+        let Some(closing) = self.closing() else { return mask };
+        let vocabulary = &self.program.vocabulary;
+        let mut found = TokenSet::empty(mask.size());
+        match closing {
+            Closing::Character => {
+                let takes =
+                    |token: &TokenId| vocabulary.bytes(*token).is_some_and(|bytes| closing.takes(bytes));
+                mask.iter().filter(takes).for_each(|token| found.insert(token));
+            }
+            Closing::Mark(left) => {
                 let ends = vocabulary.end_of_text().iter().copied();
                 let tokens = vocabulary.prefixes_of(left);
-                tokens
-                    .iter()
-                    .chain(ends)
-                    .filter(|&token| mask.contains(token))
-                    .for_each(|token| closing.insert(token));
-                Arc::new(closing)
+                let allowed = tokens.iter().chain(ends).filter(|&token| mask.contains(token));
+                allowed.for_each(|token| found.insert(token));
             }
         }
+        Arc::new(found)
     }
 }
 
@@ -149,6 +152,45 @@ impl ThoughtWatch {
             ThoughtPlace::Before | ThoughtPlace::Inside => {
                 (self.progress.thought().split(&shown[..seen], seen).0, &[])
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{Reasoning, ThoughtMarks};
+    use crate::{Compiler, Grammar, Limits, Syntax};
+
+    /// A thought that is cut inside of a character ends the character, and then must be closed.
+    #[test]
+    fn thoughts_are_not_closed_inside_of_a_character() {
+        let limits = Limits::default();
+        let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        // The rest of a snowman, and that with more.
+        let builder = builder.token(TokenId::new(257), b"\x98\x83").token(TokenId::new(258), b"\x98\x83 ");
+        let thought = Thought::new(&ThoughtMarks::default(), Reasoning::Open, []);
+        let number = Grammar::parse(Syntax::Regex, "[0-9]+", &limits).unwrap();
+        let number = number.after_thought(&thought, &limits).unwrap();
+        let compiled = Compiler::new(builder.build().unwrap()).compile(&number).unwrap();
+        for (bytes, tokens) in [(&b"a"[..], vec![60]), (b"a\xE2", (0x80..0xC0).chain([257]).collect())] {
+            let mut constraint = compiled.constraint().reasoning_tokens(Some(bytes.len()));
+            for &byte in bytes {
+                constraint.advance(TokenId::new(byte.into())).unwrap();
+            }
+            let mask: Vec<u32> = constraint.mask().unwrap().iter().map(TokenId::raw).collect();
+            assert_eq!(mask, tokens);
+            for token in 0..259 {
+                let token = TokenId::new(token);
+                assert_eq!(constraint.allows(token).unwrap(), mask.contains(&token.raw()), "{token}");
+            }
+            if bytes.len() > 1 {
+                assert!(constraint.next_bytes().unwrap().iter().all(|byte| matches!(byte, 0x80..=0xBF)));
+                constraint.advance(TokenId::new(257)).unwrap();
+            }
+            assert_eq!(constraint.next_bytes().unwrap(), b"<");
+            assert_eq!(constraint.advance_bytes(b"</think>7").unwrap(), 9);
+            assert!(constraint.is_complete());
         }
     }
 }

@@ -127,6 +127,18 @@ fn tables_have_a_cell_for_each_value() {
         "{line}"
     );
     assert_eq!(csv(&[]), "");
+    // Only some rows have a thought.
+    let mut thinking = example("masks", 0, 2);
+    (thinking.run.think, thinking.thought_tokens, thinking.answer_at) = (Some(9), Some(2), Some(1));
+    let table = csv(&[example("masks", 0, 1), thinking]);
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = table.lines().map(cells).collect();
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{table}");
+    let at = |head: &str| lines[0].iter().position(|name| name == head).unwrap();
+    for (head, plain, behind) in [("think", "", "9"), ("thought_tokens", "", "2"), ("answer_at", "", "1")] {
+        assert_eq!((&*lines[1][at(head)], &*lines[2][at(head)]), (plain, behind), "{head}");
+    }
+    assert_eq!(lines[0].last().map(String::as_str), Some("reproduced"));
 }
 
 #[test]

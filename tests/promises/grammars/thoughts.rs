@@ -147,6 +147,10 @@ impl Thinking {
     /// The tokens that may follow, where the thought must be closed or need not.
     fn mask(&self, text: &[u8], closing: bool) -> TokenSet {
         let left = self.left(text).filter(|_| closing);
+        // The mark cannot begin inside of a character.
+        let last = text.rsplit(|&byte| byte == 0xFF).next().unwrap_or_default();
+        let inside = !is_text(last) && left.as_ref().is_some_and(|left| *left == self.close);
+        let is_rest = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, 0x80..=0xBF));
         let mut mask = self.world.vocabulary.empty_set();
         for number in 0..mask.size() {
             let token = TokenId::from_index(number).unwrap();
@@ -155,7 +159,11 @@ impl Thinking {
                 None | Some(b"") => false,
                 Some(bytes) => {
                     self.goes_on(&[text, bytes].concat())
-                        && left.as_ref().is_none_or(|left| left.starts_with(bytes))
+                        && if inside {
+                            is_rest(bytes)
+                        } else {
+                            left.as_ref().is_none_or(|left| left.starts_with(bytes))
+                        }
                 }
             };
             if may {

@@ -40,8 +40,9 @@ fn thoughts_come_first_and_drafts_change_nothing() {
     let mut ended = 0;
     for row in made.iter().filter(|row| row.run.think.is_some()) {
         let (think, thought) = (row.run.think.unwrap(), row.thought_tokens.unwrap());
-        // The closing mark has up to eight tokens, and two line feeds may follow it.
-        assert!((1..=think + 10).contains(&thought), "{row:?}");
+        // A character is ended first, by three tokens at most; the closing mark has up to eight, and two line
+        // feeds may follow it.
+        assert!((1..=think + 13).contains(&thought), "{row:?}");
         assert!(row.text.starts_with("<think>") && row.text[..row.answer_at.unwrap()].contains("</think>"));
         assert!(!row.answer().contains("</think>") && row.judged.as_deref() == Some(row.answer()));
         assert_eq!(row.answer_tokens() + thought, row.tokens.len());
@@ -67,16 +68,13 @@ fn thoughts_come_first_and_drafts_change_nothing() {
             assert_eq!((other.answer_at, other.finish), (masks.answer_at, masks.finish));
         }
     }
-    assert!(of("ours", Some(THINK)).map(|row| row.drafted).sum::<usize>() > 0);
+    for method in ["paper", "draft_model", "draft_model-unmasked"] {
+        assert!(of(method, Some(THINK)).map(|row| row.drafted).sum::<usize>() > 0, "{method}");
+    }
     for row in of("masks", None).chain(of("unconstrained", None)) {
         assert_eq!((row.thought_tokens, row.answer_at, &row.judged), (None, None, &None));
         assert_eq!((row.answer(), row.answer_tokens()), (&*row.text, row.tokens.len()));
     }
-    let table = std::fs::read_to_string(folder.path().join("rows.csv")).unwrap();
-    let width = |line: &str| line.matches(',').count();
-    assert!(table.lines().next().unwrap().split(',').any(|head| head == "think"), "{table}");
-    let plain = table.lines().filter(|line| !line.contains('"'));
-    assert!(plain.map(width).all(|found| found == width(table.lines().next().unwrap())));
 }
 
 /// Likelihood and kept probability are those of the answer behind prompt and thought.
