@@ -258,27 +258,6 @@ impl LowGenerate {
         Ok(canonical.then_some(Way::Canonical))
     }
 
-    /// Refuses options that an engine which writes texts itself does not have, or treats otherwise.
-    fn check_text_engine(
-        &self,
-        by: RunBy,
-        way: Option<Way>,
-        options: &DecodeOptions,
-    ) -> Result<(), BadInput> {
-        let Some(engine) = text_engine(by) else { return Ok(()) };
-        let asked = [
-            (self.batch.is_some(), "--batch"),
-            (way.is_some(), "--sampling conditional or --tokenization canonical"),
-            (!options.penalties.is_none(), "penalties"),
-            (options.close, "--finish"),
-            (self.heal, "--heal"),
-            (options.logprobs.is_some(), "--logprobs"),
-            (self.speculate.compares(), "--compare"),
-            (self.speculate.has_draft_model(), "--draft-model"),
-        ];
-        refuse(&format!("--engine {}", engine.name()), &asked)
-    }
-
     /// Reads the flags as the command.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
         let (options, way) = (self.options.resolve()?, self.way()?);
@@ -295,7 +274,7 @@ impl LowGenerate {
         let (threads, load) = (self.device.threads(), self.context.beside(self.device.load_options()?));
         let by = self.device.resolve();
         let tensors = by.tensors().is_some();
-        self.check_text_engine(by, way, &options)?;
+        refuse_for_texts(by, (batch, self.heal, way), &options, &self.speculate)?;
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
         if let Some(way) = way {
@@ -385,6 +364,27 @@ impl Generate {
         });
         Ok((tokens, thought))
     }
+}
+
+/// Refuses options that an engine which writes texts itself does not have, or treats otherwise.
+fn refuse_for_texts(
+    by: RunBy,
+    (batch, heal, way): (bool, bool, Option<Way>),
+    options: &DecodeOptions,
+    speculate: &LowSpeculate,
+) -> Result<(), BadInput> {
+    let Some(engine) = text_engine(by) else { return Ok(()) };
+    let asked = [
+        (batch, "--batch"),
+        (way.is_some(), "--sampling conditional or --tokenization canonical"),
+        (!options.penalties.is_none(), "penalties"),
+        (options.close, "--finish"),
+        (heal, "--heal"),
+        (options.logprobs.is_some(), "--logprobs"),
+        (speculate.compares(), "--compare"),
+        (speculate.has_draft_model(), "--draft-model"),
+    ];
+    refuse(&format!("--engine {}", engine.name()), &asked)
 }
 
 /// The other engine, if it runs the model and writes texts itself.
