@@ -13,7 +13,7 @@ use super::{
 
 /// All modules right in `src/engine` and `src`, in the order in which data flows. The map in `src/lib.rs` has
 /// the same order.
-const LAYERS: [&str; 30] = [
+const LAYERS: [&str; 31] = [
     "clock",
     "cores",
     "automata",
