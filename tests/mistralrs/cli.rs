@@ -22,6 +22,8 @@ fn generate(arguments: &[&str]) -> Value {
 fn drafts_in_mistralrs_change_no_token() {
     let job = ["--grammar", "json", "--seed", "2"];
     let own = generate(&[&job[..], &["--engine", "domino", "--speculate", "off"]].concat());
+    // In the numbers that ours are computed with.
+    let job = [&job[..], &["--dtype", "f32"]].concat();
     let masks = generate(&[&job[..], &["--speculate", "off"]].concat());
     assert_eq!(masks["drafted"], Value::Null);
     let drafts = generate(&[&job[..], &["--speculate", "5"]].concat());
@@ -47,7 +49,7 @@ fn the_engine_heeds_stop_strings_and_writes_free_texts() {
     let cut = generate(&["--regex", "[a-z]{3} [0-9]+ [a-z]+", "--stop", " "]);
     assert_eq!(cut["finish"], "stop_string");
     assert!(!cut["text"].as_str().unwrap().contains(' '), "{cut}");
-    let free = generate(&["-t", "0"]);
+    let free = generate(&["-t", "0", "--dtype", "f32"]);
     assert_eq!(free["text"], generate(&["--engine", "domino", "-t", "0"])["text"]);
 }
 
@@ -61,6 +63,7 @@ fn flags_that_the_engine_lacks_are_refused() {
         (&["--kv", "f16"], "--engine domino"),
         (&["--threads", "2"], "--engine domino"),
         (&["--isq", "q99"], "--isq takes bits"),
+        (&["--engine", "domino", "--dtype", "f32"], "--engine mistralrs"),
     ] {
         let run = run(flags);
         assert_eq!(run.code, Some(2), "{flags:?}");
@@ -69,7 +72,7 @@ fn flags_that_the_engine_lacks_are_refused() {
     let model = model().display().to_string();
     for (job, said) in [
         (&["generate", "--batch", "-", "--model", &model][..], "--batch: not with"),
-        (&["explain", "--regex", "a", "--model", &model], "not rows of logits"),
+        (&["explain", "--json", "--regex", "a", "--model", &model], "not rows of logits"),
     ] {
         let run = domino(job, b"");
         assert_eq!(run.code, Some(2), "{job:?}");

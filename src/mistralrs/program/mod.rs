@@ -19,6 +19,9 @@ use mistralrs_core::{IsqType, ModelDType, parse_isq_value};
 /// The engine of this program.
 pub(crate) static MISTRAL_RS: MistralRsEngine = MistralRsEngine { flags: OnceLock::new() };
 
+/// Names of the flags that only this engine has; the last is there in builds for cards.
+const OWN: [&str; 3] = ["isq", "dtype", "cuda"];
+
 /// mistral.rs, and what its flags say.
 pub(crate) struct MistralRsEngine {
     /// Empty until the command line is read.
@@ -91,6 +94,12 @@ impl OtherEngine for MistralRsEngine {
     }
 
     fn take(&self, matches: &ArgMatches) -> Result<(), BadInput> {
+        let words = matches.try_get_raw("engine").ok().flatten();
+        let own = words.into_iter().flatten().any(|word| word == "domino");
+        if let Some(flag) = OWN.iter().find(|flag| own && matches!(matches.try_contains_id(flag), Ok(true))) {
+            return Err(BadInput::new(format!("--{flag} is for the engine mistralrs"))
+                .hint("leave it out (--quantize is the engine domino's), or take --engine mistralrs"));
+        }
         let flags = OwnFlags {
             isq: matches.get_one("isq").cloned(),
             dtype: matches.get_one("dtype").copied().unwrap_or_default(),
