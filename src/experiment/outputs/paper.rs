@@ -91,7 +91,8 @@ const LOOKAHEAD: [(Option<K>, [f64; 2]); 4] = [
     (Some(K::Infinite), [0.418, 0.157]),
 ];
 
-/// Makes the paper's tables beside ours, for the grammars and tasks that both have. The paper has no thoughts.
+/// Makes the paper's tables beside ours, for the grammars and tasks that both have. The paper has no
+/// thoughts.
 pub(super) fn tables(group: &LineGroup<'_>) -> Vec<Table> {
     let lines = group.lines.iter().filter(|line| line.think.is_none()).copied().collect();
     let group = &LineGroup { suffix: group.suffix.clone(), title: group.title.clone(), lines };
