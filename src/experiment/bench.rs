@@ -639,7 +639,8 @@ mod tests {
     fn thoughts_are_as_the_template_has_them() {
         let thought = |lines: &str, template: Option<&str>| {
             let text = format!(
-                "name = \"t\"\ngrammars = [\"digits\"]\nmethods = [{{ name = \"masks\", think = 4 }}]\n{lines}"
+                "name = \"t\"\ngrammars = [\"digits\"]\n\
+                 methods = [{{ name = \"masks\", think = 4 }}]\n{lines}"
             );
             let shipped = |_: &str| Some("root ::= [0-9]+");
             let definition = Definition::parse(&text, "", std::path::Path::new(""), false, &shipped).unwrap();

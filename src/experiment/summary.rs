@@ -465,7 +465,8 @@ pub fn brief(lines: &[Line]) -> String {
     text
 }
 
-/// The method of a line with those of its settings in which the model's lines of that method differ.
+/// The method of a line with its thought, and those of its settings in which the model's lines of that method
+/// differ.
 fn with_settings(line: &Line, model: &[Line]) -> String {
     let mut name = line.method.clone();
     let all = MoreSettings::ALL;
@@ -474,7 +475,9 @@ fn with_settings(line: &Line, model: &[Line]) -> String {
         model.iter().filter(|other| other.method == line.method).map(|other| settings(other, all)).collect();
     for (at, head) in heads(all).enumerate() {
         let is_setting = !["grammar", "method", "n", "prompts"].contains(&head);
-        if is_setting && !own[at].is_empty() && alike.iter().any(|other| other[at] != own[at]) {
+        // A thought is said in any case: methods with one are not like those without.
+        let differs = || head == "think" || alike.iter().any(|other| other[at] != own[at]);
+        if is_setting && !own[at].is_empty() && differs() {
             let _ = write!(name, ", {head} {}", own[at]);
         }
     }

@@ -77,6 +77,8 @@ fn thoughts_are_a_setting_of_a_line() {
     let (table, short, csv) = (markdown(&lines), brief(&lines), csv(&lines));
     assert!(table.contains("| prompts | think |") && table.contains("| 1 | 4 |"), "{table}");
     assert!(short.contains("| masks, think 4 ") && short.contains("| masks "), "{short}");
+    all.retain(|row| row.run.think.is_none_or(|think| think == 4));
+    assert!(brief(&summarise(&all)).contains("| ours, think 4 "));
     assert!(csv.starts_with("model,grammar,method,k,s,threshold,temperature,n,prompts,think,"), "{csv}");
     assert!(!markdown(&summarise(&rows())).contains("think"));
 }

@@ -54,7 +54,8 @@ proptest! {
         let text = "root ::= \"{\" string \"}\"\nstring ::= \"\\\"\" [a-z]+ \"\\\"\"";
         let grammar = Grammar::parse(Syntax::Gbnf, text, &crate::Limits::default()).unwrap();
         let k = Some(K::Terminals(0));
-        let variant = Variant { method: MethodName::Naive, k, s: None, threshold: None, warm_ups: None, think: None };
+        let method = MethodName::Naive;
+        let variant = Variant { method, k, s: None, threshold: None, warm_ups: None, think: None };
         let compiler = Compiler::new(vocabulary.clone()).lookahead(Lookahead::from(K::Terminals(0)));
         let compiled = compiler.terminals(variant.terminals()).compile(&grammar).unwrap();
         let mut constraint = compiled.constraint();
