@@ -118,8 +118,8 @@ pub(super) struct Bench<'a, M: Model> {
     pub(super) decoder: &'a mut Decoder<M>,
 }
 
-/// The settings that decide a learnt prior: lookahead, refinements, temperature, number of texts, and the length of their
-/// thoughts.
+/// The settings that decide a learnt prior: lookahead, refinements, temperature, number of texts, and the
+/// length of their thoughts.
 type PriorKey = (K, Refinements, u64, usize, Option<usize>);
 
 /// A method ready to run, and the counts that it drafts by.

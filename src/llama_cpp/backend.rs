@@ -6,10 +6,7 @@ use std::{
 };
 
 use domino::model::candle::{ModelError, ModelErrorKind};
-use llama_cpp_2::{
-    LlamaBackendDeviceType, LogOptions, list_llama_ggml_backend_devices, llama_backend::LlamaBackend,
-    send_logs_to_tracing,
-};
+use llama_cpp_2::{LogOptions, llama_backend::LlamaBackend, send_logs_to_tracing};
 use tracing::{
     Dispatch, Event, Level, Metadata, Subscriber, dispatcher,
     field::{Field, Visit},
@@ -37,14 +34,6 @@ pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
 /// An error of this engine, in words.
 pub(crate) fn engine_error(reason: impl fmt::Display) -> ModelError {
     ModelErrorKind::Engine(format!("llama.cpp: {reason}")).into()
-}
-
-/// Name of the card that models run on, in small letters: `cuda`, `metal`, `vulkan`; `None` if there is none.
-pub(crate) fn card() -> Option<String> {
-    let cards = [LlamaBackendDeviceType::Gpu, LlamaBackendDeviceType::IntegratedGpu];
-    let devices = list_llama_ggml_backend_devices();
-    let card = devices.into_iter().find(|device| cards.contains(&device.device_type))?;
-    Some(card.backend.to_lowercase())
 }
 
 /// Does `work`, and returns with what it gives the first error that llama.cpp logs meanwhile: its functions

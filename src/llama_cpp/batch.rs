@@ -4,7 +4,7 @@ use std::{fmt, num::NonZeroUsize, path::Path};
 
 use domino::model::{BatchInput, BatchModel, Logits, candle::ModelError};
 
-use crate::{options::LlamaCppOptions, sequences::Sequences};
+use crate::sequences::{LlamaCppOptions, Sequences};
 
 /// A model that llama.cpp runs, with a cache for each of several texts, which share passes.
 ///
@@ -37,12 +37,6 @@ impl LlamaCppBatch {
     #[must_use]
     pub fn can_roll_back(&self) -> bool {
         self.sequences.can_roll_back()
-    }
-
-    /// Where the model runs, for people: `cpu`, `cuda`, `metal`, `vulkan`.
-    #[must_use]
-    pub fn device(&self) -> &str {
-        self.sequences.device()
     }
 }
 

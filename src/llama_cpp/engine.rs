@@ -10,7 +10,7 @@ use domino_cli::{
 };
 use domino_llama_cpp::{LlamaCppBatch, LlamaCppModel, LlamaCppOptions, has_cards};
 
-/// Where help shows the flags of this engine.
+/// The heading of this engine's flags in help.
 const HEADING: &str = "llama.cpp";
 
 const EXACT: &str = "Write a token a pass: no drafts, and no passes that several texts share";
@@ -55,13 +55,13 @@ impl LlamaCpp {
         options
     }
 
-    fn traits(&self, made_for: usize, can_roll_back: bool, device: &str) -> ModelTraits {
+    fn traits(&self, made_for: usize, can_roll_back: bool) -> ModelTraits {
         let no_drafts = match (self.flags().exact, can_roll_back) {
             (true, _) => Some("--exact: a token a pass".to_owned()),
             (false, false) => Some("a recurrent model cannot take back what it has read".to_owned()),
             (false, true) => None,
         };
-        ModelTraits { made_for, no_drafts, device: device.to_owned() }
+        ModelTraits { made_for, no_drafts }
     }
 }
 
@@ -106,7 +106,7 @@ impl OtherEngine for LlamaCpp {
 
     fn load(&self, file: &Path, wanted: &WantedModel) -> Result<OtherModel, BadInput> {
         let model = LlamaCppModel::load(file, &self.options(wanted)).map_err(|error| bad(&error))?;
-        let traits = self.traits(model.made_for(), model.can_roll_back(), model.device());
+        let traits = self.traits(model.made_for(), model.can_roll_back());
         Ok(OtherModel { model: Box::new(model), traits })
     }
 
@@ -117,7 +117,7 @@ impl OtherEngine for LlamaCpp {
         wanted: &WantedModel,
     ) -> Result<OtherBatch, BadInput> {
         let model = LlamaCppBatch::load(file, texts, &self.options(wanted)).map_err(|error| bad(&error))?;
-        let traits = self.traits(model.made_for(), model.can_roll_back(), model.device());
+        let traits = self.traits(model.made_for(), model.can_roll_back());
         Ok(OtherBatch { model: Box::new(model), traits })
     }
 }

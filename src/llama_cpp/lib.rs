@@ -16,16 +16,14 @@
 //! `OMP_WAIT_POLICY=passive` in the environment of the program, or ask for fewer threads: passes take several
 //! times as long otherwise.
 //!
-//! Rooms, each of which uses only those before it: `backend`, `options`, `sequences` (a model with its
-//! cache), `vocabulary`, `model`, `batch`.
+//! Rooms, each of which uses only those before it: `backend`, `sequences` (a model with its caches, and
+//! options for loading it), `model`, `batch`.
 
 mod backend;
 mod batch;
 mod model;
-mod options;
 mod sequences;
-mod vocabulary;
 
 pub use batch::LlamaCppBatch;
 pub use model::LlamaCppModel;
-pub use options::{LlamaCppOptions, has_cards};
+pub use sequences::{LlamaCppOptions, has_cards};

@@ -4,7 +4,7 @@
 //! Invariant: llama.cpp's cache holds of each sequence the positions `0..held`. Whatever fails, this is so
 //! again afterwards.
 
-use std::{num::NonZeroU32, path::Path};
+use std::{num::NonZeroU32, num::NonZeroUsize, path::Path};
 
 use domino::{
     TokenId,
@@ -21,10 +21,36 @@ use llama_cpp_2::{
 };
 use self_cell::self_cell;
 
-use crate::{
-    backend::{backend, card, engine_error, with_reason},
-    options::{BATCH, LlamaCppOptions, USUAL_CONTEXT},
-};
+use crate::backend::{backend, engine_error, with_reason};
+
+/// Tokens of a context unless one is asked for: caches of the longest contexts would not fit in memory.
+const USUAL_CONTEXT: usize = 4096;
+
+/// Tokens of one call of llama.cpp. Its memory for a call grows with them, and longer ones are hardly faster.
+const BATCH: usize = 512;
+
+/// True if this build can run models on cards.
+#[must_use]
+pub const fn has_cards() -> bool {
+    let apple = cfg!(all(target_os = "macos", target_arch = "aarch64"));
+    cfg!(any(feature = "cuda", feature = "metal", feature = "vulkan")) || apple
+}
+
+/// Options for loading a model.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LlamaCppOptions {
+    /// Layers that a card holds, from the last one on; more than there are means all. Default: all in builds
+    /// for cards, otherwise none.
+    pub gpu_layers: Option<u32>,
+    /// Tokens of a text, its prompt included. Default: as many as the model was made for, at most 4096.
+    pub context: Option<usize>,
+    /// Threads of a pass on the CPU. Default: as many as there are cores.
+    pub threads: Option<NonZeroUsize>,
+    /// True if in a batch each sequence has passes of its own, and memory of its own for its cache: its rows
+    /// do not depend on the others then, bit for bit. Default: sequences share passes.
+    pub apart: bool,
+}
 
 // A context borrows its model. Both are `Send`, so the pair is.
 self_cell!(
@@ -48,7 +74,6 @@ pub(crate) struct Sequences {
     vocabulary: usize,
     can_roll_back: bool,
     apart: bool,
-    device: String,
 }
 
 /// A token of a call.
@@ -72,8 +97,9 @@ impl Sequences {
         if path.is_dir() {
             return Err(engine_error(format_args!("{} is a folder, not a GGUF file", path.display())));
         }
-        let layers = options.layers_on_card();
-        let params = LlamaModelParams::default().with_n_gpu_layers(layers);
+        // By default all that a card can hold.
+        let params = LlamaModelParams::default();
+        let params = options.gpu_layers.map_or(params, |layers| params.with_n_gpu_layers(layers));
         let (model, reason) = with_reason(|| LlamaModel::load_from_file(backend, path, &params));
         let model = model.map_err(|error| {
             let reason = reason.unwrap_or_else(|| error.to_string());
@@ -102,7 +128,6 @@ impl Sequences {
             vocabulary,
             can_roll_back,
             apart: options.apart,
-            device: card().filter(|_| layers > 0).unwrap_or_else(|| "cpu".to_owned()),
             loaded,
         })
     }
@@ -137,11 +162,6 @@ impl Sequences {
         self.can_roll_back
     }
 
-    /// Where the model runs, for people.
-    pub(crate) fn device(&self) -> &str {
-        &self.device
-    }
-
     /// The model.
     pub(crate) fn model(&self) -> &LlamaModel {
         self.loaded.borrow_owner()
@@ -150,12 +170,6 @@ impl Sequences {
     /// The architecture, as the file names it; empty if it does not.
     pub(crate) fn architecture(&self) -> String {
         self.model().meta_val_str("general.architecture").unwrap_or_default()
-    }
-
-    /// The model in a few words.
-    pub(crate) fn description(&self) -> String {
-        let (parameters, bytes) = (self.model().n_params(), self.model().size());
-        format!("{}, {parameters} parameters, {bytes} bytes", self.architecture())
     }
 
     /// Appends tokens to sequences; see [`BatchModel::forward`](domino::model::BatchModel::forward).
@@ -281,14 +295,15 @@ fn plan(number: usize, input: &BatchInput<'_>, held: usize) -> impl Iterator<Ite
     })
 }
 
-/// What a context of llama.cpp is asked for.
+/// Parameters of a context.
 fn context_params(
     context: usize,
     count: usize,
     options: &LlamaCppOptions,
 ) -> Result<LlamaContextParams, ModelError> {
     let all: u32 = number(context.saturating_mul(count))?;
-    let (threads, batch) = (options.thread_count(), number(BATCH)?);
+    let threads = options.threads.or_else(|| std::thread::available_parallelism().ok());
+    let (threads, batch) = (number(threads.map_or(1, NonZeroUsize::get))?, number(BATCH)?);
     Ok(LlamaContextParams::default()
         .with_n_ctx(NonZeroU32::new(all))
         .with_n_batch(batch)

@@ -156,7 +156,5 @@ fn a_model_says_what_it_is() {
         let model = load(name);
         let ours = CandleModel::load(fixture(name), &LoadOptions::default()).unwrap();
         assert_eq!((model.architecture(), model.made_for()), (architecture.to_owned(), ours.made_for()));
-        assert!(model.description().contains("parameters"), "{}", model.description());
-        assert_eq!(model.device(), "cpu");
     }
 }

@@ -41,7 +41,7 @@ fn lines() -> Vec<String> {
     texts.iter().flat_map(|text| text.lines()).map(str::to_owned).collect()
 }
 
-/// How lines are split by both tokenizers.
+/// Numbers of lines by how both tokenizers split them.
 #[derive(Default)]
 struct Split {
     alike: usize,

@@ -93,7 +93,8 @@ fn read(folder: &str, extension: &str) -> Vec<Source> {
             let path = entry.path();
             let name = entry.file_name();
             if entry.file_type().expect("a kind").is_dir() {
-                let built = name == "target" || path.ends_with("peers/build") || path.ends_with("llama_cpp");
+                let built = ["peers/build", "end_to_end/llama_cpp"].iter().any(|end| path.ends_with(end));
+                let built = built || name == "target";
                 if !built && !name.to_string_lossy().starts_with('.') {
                     open.push(path);
                 }

@@ -82,12 +82,6 @@ fn no_rows(engine: &str) -> BadInput {
         .hint("this takes --engine domino, as `explain` and `retokenize` do")
 }
 
-impl fmt::Debug for dyn OtherEngine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// Options of a model by flags that all engines have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WantedModel {
@@ -97,21 +91,19 @@ pub struct WantedModel {
     pub threads: Option<NonZeroUsize>,
 }
 
-/// A model that the other engine runs for one text at a time.
-pub struct OtherModel {
+/// A model that the other engine runs.
+pub struct EngineModel<M: ?Sized> {
     /// The model.
-    pub model: Box<dyn Model<Error = ModelError>>,
+    pub model: Box<M>,
     /// The traits of the model.
     pub traits: ModelTraits,
 }
 
-/// A model that the other engine runs for several texts at once.
-pub struct OtherBatch {
-    /// The model.
-    pub model: Box<dyn BatchModel<Error = ModelError>>,
-    /// The traits of the model.
-    pub traits: ModelTraits,
-}
+/// A model for one text at a time.
+pub type OtherModel = EngineModel<dyn Model<Error = ModelError>>;
+
+/// A model for several texts at once.
+pub type OtherBatch = EngineModel<dyn BatchModel<Error = ModelError>>;
 
 /// Traits of a model of the other engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,19 +112,11 @@ pub struct ModelTraits {
     pub made_for: usize,
     /// The reason why nothing may be drafted, as a sentence without a full stop; `None`: drafts may be made.
     pub no_drafts: Option<String>,
-    /// The device, for people: `cpu`, `cuda`, ..
-    pub device: String,
 }
 
-impl fmt::Debug for OtherModel {
+impl<M: ?Sized> fmt::Debug for EngineModel<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OtherModel").field("traits", &self.traits).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for OtherBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OtherBatch").field("traits", &self.traits).finish_non_exhaustive()
+        f.debug_struct("EngineModel").field("traits", &self.traits).finish_non_exhaustive()
     }
 }
 
@@ -191,12 +175,7 @@ impl std::str::FromStr for EngineName {
             _ if text == "domino" => Ok(Self::Domino),
             _ if here == Some(text) => Ok(Self::Other),
             Some((name, program)) => Err(format!("{name} is the engine of another program, {program}")),
-            None => Err(format!("the engines of this program: domino{}", listed(here))),
+            None => Err(format!("the engines of this program: domino and {}", here.unwrap_or("no other"))),
         }
     }
-}
-
-/// The other engine's name, as it stands in a list behind the first.
-fn listed(name: Option<&str>) -> String {
-    name.map_or_else(String::new, |name| format!(", {name}"))
 }

@@ -142,25 +142,25 @@ impl ThoughtProgress {
     }
 
     /// What must come, where the thought has had as many steps as it may.
-    pub(crate) fn closing(&self, most: Option<usize>) -> Option<Closing<'_>> {
+    pub(crate) fn closing(&self, most: Option<usize>) -> Option<ThoughtEnd<'_>> {
         let left = self.reader.left_of_mark();
         let must = most.is_some_and(|most| self.steps >= most) && !left.is_empty();
         // A mark that has begun in the middle of a character goes on there.
         let inside = self.missing > 0 && self.reader.begun_mark().is_empty();
-        must.then_some(if inside { Closing::Character } else { Closing::Mark(left) })
+        must.then_some(if inside { ThoughtEnd::Character } else { ThoughtEnd::Mark(left) })
     }
 }
 
 /// What must come next in a thought that is as long as it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closing<'a> {
+pub(crate) enum ThoughtEnd<'a> {
     /// The rest of a character: the mark cannot begin inside of it.
     Character,
-    /// What is left of the closing mark.
+    /// The rest of the closing mark.
     Mark(&'a [u8]),
 }
 
-impl Closing<'_> {
+impl ThoughtEnd<'_> {
     /// May these bytes come, which are a text's?
     pub(crate) fn takes(self, bytes: &[u8]) -> bool {
         !bytes.is_empty()

@@ -7,7 +7,7 @@ use crate::grammar::{Thought, ThoughtPlace, thought::ThoughtReader};
 use crate::vocab::{TokenSet, Vocabulary};
 use crate::{
     ids::TokenId,
-    json_readers::{Closing, ThoughtProgress},
+    json_readers::{ThoughtEnd, ThoughtProgress},
     special,
 };
 
@@ -49,7 +49,7 @@ impl Constraint {
     }
 
     /// Returns what must come, where the thought has become as long as it may.
-    fn closing(&self) -> Option<Closing<'_>> {
+    fn closing(&self) -> Option<ThoughtEnd<'_>> {
         self.readers.thought.as_ref()?.closing(self.reasoning_tokens)
     }
 
@@ -74,12 +74,12 @@ impl Constraint {
         let vocabulary = &self.program.vocabulary;
         let mut found = TokenSet::empty(mask.size());
         match closing {
-            Closing::Character => {
+            ThoughtEnd::Character => {
                 let takes =
                     |token: &TokenId| vocabulary.bytes(*token).is_some_and(|bytes| closing.takes(bytes));
                 mask.iter().filter(takes).for_each(|token| found.insert(token));
             }
-            Closing::Mark(left) => {
+            ThoughtEnd::Mark(left) => {
                 let ends = vocabulary.end_of_text().iter().copied();
                 let tokens = vocabulary.prefixes_of(left);
                 let allowed = tokens.iter().chain(ends).filter(|&token| mask.contains(token));

@@ -172,6 +172,10 @@ fn a_thought_where_there_can_be_none_is_refused() {
         let (message, _) = with("masks", rest);
         assert!(message.contains(said), "{rest}: {message}");
     }
+}
+
+#[test]
+fn a_thought_is_a_number_that_leaves_room_for_the_answer() {
     for (methods, said) in [
         ("[{ name = \"masks\", think = 0 }]", "`think` of masks is 0"),
         ("[{ name = \"masks\", think = 20 }]", "`max_tokens` of 20 leave nothing"),
@@ -188,6 +192,10 @@ fn a_thought_where_there_can_be_none_is_refused() {
         let (message, _) = parse(&text, false).unwrap_err();
         assert!(message.contains(said), "{methods}: {message}");
     }
+}
+
+#[test]
+fn calls_that_have_their_own_thoughts_take_no_other() {
     let harmony = |spelling: &str| {
         let folder = folder();
         let tools = "[{\"name\": \"find\", \"parameters\": {\"type\": \"object\"}}]";

@@ -1,4 +1,4 @@
-//! How far llama.cpp and Domino's own runner agree on a model, and how long their passes take, as JSON.
+//! Measures how far llama.cpp and Domino's own runner agree on a model, and how long their passes take.
 //!
 //!     cargo run --release --package domino-llama-cpp --example agreement -- MODEL.gguf TEXT
 
@@ -104,8 +104,7 @@ fn likeliest(row: &[f64], count: usize) -> Vec<usize> {
 
 /// Milliseconds of a pass over this many tokens with a row for each, the fastest of some.
 fn milliseconds<M: Model<Error = ModelError>>(model: &mut M, tokens: usize) -> Result<f64, ModelError> {
-    let given = |count: u32| (0..count).map(|id| TokenId::new(100 + id)).collect::<Vec<_>>();
-    let all = given(u32::try_from(BEFORE + tokens).unwrap_or(u32::MAX));
+    let all: Vec<TokenId> = (100..).map(TokenId::new).take(BEFORE + tokens).collect();
     model.truncate(0)?;
     model.forward(&all[..BEFORE], Rows::Last)?;
     let mut best = f64::INFINITY;

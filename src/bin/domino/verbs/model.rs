@@ -87,8 +87,8 @@ pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<E
     Ok(Exit::Success)
 }
 
-/// Reads the description. Of a GGUF file of a kind that our own runner does not read the error is told beside
-/// what else the file says.
+/// Reads the description. If our own runner does not read this kind of GGUF file, the error takes its place:
+/// the file says more than that.
 fn description(folder: &Path) -> Result<Result<ModelDescription, String>, BadInput> {
     match ModelDescription::of_model(folder) {
         Ok(description) => Ok(Ok(description)),

@@ -38,7 +38,7 @@ pub(super) struct OwnEngine {
     pub(super) facts: RunningFacts,
 }
 
-/// What is known of a model once it is loaded.
+/// Facts about a model that is loaded.
 #[derive(Debug, Clone)]
 pub(super) struct RunningFacts {
     /// Tokens of a text, its prompt included.
