@@ -16,6 +16,7 @@ use crate::verbs::bench_model::{BenchModel, LowBenchModel};
 use crate::verbs::cache::{Cache, LowCache};
 use crate::verbs::check::{Check, LowCheck};
 use crate::verbs::compile::{Compile, LowCompile};
+use crate::verbs::experiment::retokenize::{LowRetokenize, Retokenize};
 use crate::verbs::experiment::{Experiment, LowExperiment};
 use crate::verbs::explain::{Explain, LowExplain};
 use crate::verbs::generate::args::{Generate, LowGenerate};
@@ -23,7 +24,6 @@ use crate::verbs::inspect::args::{Inspect, LowInspect};
 use crate::verbs::learn::{Learn, LowLearn};
 use crate::verbs::mask::{LowMask, Mask};
 use crate::verbs::model::{LowModel, ModelFacts};
-use crate::verbs::retokenize::{LowRetokenize, Retokenize};
 use crate::verbs::trace::args::{LowTrace, Trace};
 use crate::{engine, help, serve, terminal, terminal::log::LogFormat};
 

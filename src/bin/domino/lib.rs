@@ -38,7 +38,7 @@ use crate::terminal::{log, progress};
 use crate::texts::TextEngine;
 use crate::verbs::{
     about, bench_model, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
-    retokenize, trace,
+    trace,
 };
 
 pub use crate::terminal::failure::BadInput;
@@ -108,7 +108,7 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Cache(command) => cache::run(command, cache),
         Command::Model(command) => model::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
-        Command::Retokenize(command) => retokenize::run(command, cache),
+        Command::Retokenize(command) => experiment::retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
         Command::Completions(command) => about::print_completions(command, LowArgs::arranged()),

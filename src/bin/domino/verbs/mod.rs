@@ -17,5 +17,4 @@ pub(crate) mod inspect;
 pub(crate) mod learn;
 pub(crate) mod mask;
 pub(crate) mod model;
-pub(crate) mod retokenize;
 pub(crate) mod trace;

@@ -1,4 +1,5 @@
-//! `domino experiment` in a build without experiments: says how to build one with them.
+//! `domino experiment` and `domino retokenize` in a build without experiments: they say how to build one with
+//! them.
 
 use std::ffi::OsString;
 
@@ -7,15 +8,19 @@ use domino::store::CacheFolder;
 
 use crate::terminal::failure::{BadInput, Exit};
 
-/// Run an experiment by its definition. Not in this build of domino: it needs the feature `experiments`.
+pub(crate) mod retokenize {
+    pub(crate) use super::{Experiment as Retokenize, LowExperiment as LowRetokenize, run};
+}
+
+/// Say how to build domino with this command. This build lacks it: it needs the feature `experiments`.
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
-    /// The arguments of `domino experiment` in other builds; ignored here.
+    /// The arguments of the command in other builds; ignored here.
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _words: Vec<OsString>,
 }
 
-/// The resolved command `domino experiment`.
+/// A resolved command that this build lacks.
 #[derive(Debug)]
 pub(crate) struct Experiment;
 

@@ -4,6 +4,7 @@
 //! A record tells its origin: the command, and the commit of the program.
 
 mod args;
+pub(crate) mod retokenize;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
