@@ -105,6 +105,12 @@ impl Sequences {
             let reason = reason.unwrap_or_else(|| error.to_string());
             engine_error(format_args!("cannot load {}: {reason}", path.display()))
         })?;
+        let architecture = model.meta_val_str("general.architecture").unwrap_or_default();
+        if has_encoder(&architecture) {
+            return Err(engine_error(format_args!(
+                "{architecture} has an encoder, and goes on with no text"
+            )));
+        }
         let made_for = model.n_ctx_train() as usize;
         let context = options.context.unwrap_or(made_for.min(USUAL_CONTEXT));
         if context == 0 || context > made_for {
@@ -295,6 +301,12 @@ fn plan(number: usize, input: &BatchInput<'_>, held: usize) -> impl Iterator<Ite
     })
 }
 
+/// Is this the name of an architecture that reads a text as a whole first? llama.cpp has those of T5 and
+/// BERT.
+fn has_encoder(architecture: &str) -> bool {
+    architecture.starts_with("t5") || architecture.contains("bert")
+}
+
 /// Parameters of a context.
 fn context_params(
     context: usize,
@@ -318,4 +330,15 @@ fn context_params(
 /// A number in llama.cpp's width.
 fn number<T: TryFrom<usize>>(number: usize) -> Result<T, ModelError> {
     T::try_from(number).map_err(|_| engine_error(format_args!("{number} is too large a number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_encoder;
+
+    #[test]
+    fn architectures_with_an_encoder_are_known_by_name() {
+        assert!(["bert", "nomic-bert-moe", "eurobert", "t5", "t5encoder"].into_iter().all(has_encoder));
+        assert!(!["llama", "gemma3", "qwen35", "mamba", ""].into_iter().any(has_encoder));
+    }
 }

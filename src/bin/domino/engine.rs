@@ -140,13 +140,18 @@ pub(crate) fn other() -> Option<&'static dyn OtherEngine> {
     ENGINE.get().copied()
 }
 
+/// Returns the name of this program.
+pub(crate) fn program() -> &'static str {
+    other().map_or("domino", OtherEngine::program)
+}
+
 /// Adds the other engine's flags to the commands that run models, and gives the program its name.
 pub(crate) fn with_flags(mut command: Command) -> Command {
     let Some(engine) = other() else { return command };
     for name in RUNNING {
         command = command.mut_subcommand(name, |running| engine.flags(running));
     }
-    command.name(engine.program()).bin_name(engine.program())
+    command.name(program()).bin_name(program())
 }
 
 /// Gives the other engine its flags.

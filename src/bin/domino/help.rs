@@ -7,6 +7,8 @@
 
 use clap::{Arg, Command, builder::StyledStr};
 
+use crate::engine::program;
+
 /// The sections of `--help` in their order, with the flags of each. No flag is in two.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("Grammar", &["grammar", "schema", "regex", "syntax", "rules"]),
@@ -208,7 +210,8 @@ pub(crate) fn arranged(command: Command) -> Command {
 
 /// The flags that `-h` shows of a command; `None` for all.
 fn usual_of(command: &Command) -> Option<&'static [&'static str]> {
-    USUAL.iter().find(|(name, _)| *name == command.get_name()).map(|&(_, flags)| flags)
+    let named = if command.get_name() == program() { "domino" } else { command.get_name() };
+    USUAL.iter().find(|(name, _)| *name == named).map(|&(_, flags)| flags)
 }
 
 /// Puts a flag in its section, and hides it from `-h` unless it is usual. Arguments without a flag stay.
@@ -234,12 +237,13 @@ fn in_its_place(arg: Arg, usual: Option<&[&str]>) -> Arg {
 
 /// Adds a pointer to `--help` at the end of a command's `-h`.
 fn with_pointer(command: Command) -> Command {
+    let program = program();
     let name = match command.get_name() {
-        "domino" => String::new(),
+        name if name == program => String::new(),
         name => format!(" {name}"),
     };
     let (short, long) = (command.get_after_help().cloned(), command.get_after_long_help().cloned());
-    let pointer = format!("All flags, in sections: domino{name} --help");
+    let pointer = format!("All flags, in sections: {program}{name} --help");
     let shown = match &short {
         Some(examples) => format!("{examples}\n\n{pointer}"),
         None => pointer,
