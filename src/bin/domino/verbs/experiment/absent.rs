@@ -12,7 +12,7 @@ pub(crate) mod retokenize {
     pub(crate) use super::{Experiment as Retokenize, LowExperiment as LowRetokenize, run};
 }
 
-/// Say how to build domino with this command. This build lacks it: it needs the feature `experiments`.
+/// Say how to build domino with this command. Not in this build: it needs the feature `experiments`.
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
     /// The arguments of the command in other builds; ignored here.
