@@ -98,8 +98,10 @@ impl Sequences {
             return Err(engine_error(format_args!("{} is a folder, not a GGUF file", path.display())));
         }
         // By default all that a card can hold.
-        let params = LlamaModelParams::default();
-        let params = options.gpu_layers.map_or(params, |layers| params.with_n_gpu_layers(layers));
+        let mut params = LlamaModelParams::default();
+        if let Some(layers) = options.gpu_layers {
+            params = params.with_n_gpu_layers(layers);
+        }
         let (model, reason) = with_reason(|| LlamaModel::load_from_file(backend, path, &params));
         let model = model.map_err(|error| {
             let reason = reason.unwrap_or_else(|| error.to_string());
