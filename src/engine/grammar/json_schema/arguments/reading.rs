@@ -335,6 +335,7 @@ pub(super) fn json(reading: &ArgumentTypes) -> Result<[CharDfa; 2], LeafError> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde::de::IgnoredAny;
 
     use super::*;
 
@@ -351,14 +352,15 @@ mod tests {
             let reading =
                 ArgumentTypes { null, boolean, arrays, objects, numbers, ..ArgumentTypes::default() };
             let [json, cut] = json(&reading).unwrap();
-            let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
-            let is_read = value.is_some_and(|value| match value {
-                serde_json::Value::Null => null,
-                serde_json::Value::Bool(_) => boolean,
-                serde_json::Value::Array(_) => arrays,
-                serde_json::Value::Object(_) => objects,
+            // A value would be refused where a number is beyond 64-bit floats.
+            let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            let is_read = is_json && match text.trim_start().chars().next() {
+                Some('n') => null,
+                Some('t' | 'f') => boolean,
+                Some('[') => arrays,
+                Some('{') => objects,
                 _ => true,
-            });
+            };
             let depth = text.chars().filter(|c| "[{".contains(*c)).count();
             if is_read || depth <= MOST_DEPTH {
                 prop_assert_eq!(json.contains(&text), is_read, "{}", text);
