@@ -16,7 +16,7 @@ mod files {
 }
 
 /// The clock and the files of `domino trace`.
-#[path = "../../src/bin/domino/verbs/trace"]
+#[path = "../../src/bin/domino/verbs/experiment/trace"]
 #[allow(dead_code, unused_imports, reason = "the program uses more of it, its tests too")]
 mod trace {
     pub(crate) mod input;

@@ -6,13 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use super::candle::CardFault;
+use super::files::architectures;
 use super::formats::{self, Instructions};
 use crate::ids::TokenId;
 use domino_engine::gguf::{GgufError, GgufErrorKind};
-
-/// Architectures that readers of `config.json` and of GGUF metadata know.
-const FOLDERS: &str = "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM";
-const FILES: &str = "llama (Mistral too), qwen2 and qwen3";
 
 /// Kinds of [`ModelError`].
 #[derive(Debug, Clone, PartialEq)]
@@ -187,7 +184,8 @@ impl std::fmt::Display for ModelErrorKind {
                 write!(f, "the model's {field} = {value} is not supported")
             }
             Self::UnknownArchitecture(name) => {
-                write!(f, "unknown architecture {name}; supported are {FOLDERS}, and in GGUF files {FILES}")
+                let [folders, files] = architectures::names();
+                write!(f, "unknown architecture {name}; supported are {folders}, and in GGUF files {files}")
             }
             Self::DamagedWeights { file, reason } => write!(f, "{}: {reason}", file.display()),
             Self::MissingTensor(name) => write!(f, "tensor {name} is in none of the weights files"),

@@ -85,6 +85,82 @@ fn texts_are_split_as_llama_cpp_splits_them() {
     }
 }
 
+/// Names of ways to split text that both know.
+const WAYS: [&str; 27] = [
+    "llama-bpe",
+    "falcon3",
+    "falcon-h1",
+    "lfm2",
+    "pixtral",
+    "smaug-bpe",
+    "dbrx",
+    "glm4",
+    "chatglm-bpe",
+    "qwen2",
+    "stablelm2",
+    "hunyuan",
+    "solar-open",
+    "qwen35",
+    "tekken",
+    "gpt-4o",
+    "llama4",
+    "minimax-m2",
+    "deepseek-v3",
+    "hunyuan-dense",
+    "deepseek-coder",
+    "smollm",
+    "starcoder",
+    "refact",
+    "codeshell",
+    "gpt-2",
+    "phi-2",
+];
+
+/// A GGUF file with another text under a key, and a key more, so that its tensors stay aligned.
+fn with_text(file: &[u8], key: &str, text: &str) -> Vec<u8> {
+    const STRING: u32 = 8;
+    let string = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let entry = |key: &str, text: &str| [&string(key)[..], &STRING.to_le_bytes(), &string(text)].concat();
+    let head = [&string(key)[..], &STRING.to_le_bytes()].concat();
+    let start = file.windows(head.len()).position(|window| window == head).unwrap();
+    let length = file[start + head.len()..].first_chunk().unwrap();
+    let end = start + head.len() + 8 + u64::from_le_bytes(*length) as usize;
+    let own = entry(key, text);
+    let filled = |room: usize| entry("test.room", &"-".repeat(room));
+    let grows = |room: usize| own.len() + filled(room).len() + start - end;
+    let room = (0..32).find(|&room| grows(room).is_multiple_of(32)).unwrap();
+    let mut count = u64::from_le_bytes(*file[16..].first_chunk().unwrap());
+    count += 1;
+    [&file[..16], &count.to_le_bytes(), &file[24..start], &own, &filled(room), &file[end..]].concat()
+}
+
+#[test]
+fn every_way_to_split_text_is_llama_cpps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    let file = fs::read(root().join("tests/fixtures/gguf/llama_q4_0.gguf")).unwrap();
+    let mut lines = lines();
+    lines.extend(
+        [
+            "It's 2026, they'VE got 12345 or 1,234.5 of 'em;DON'T",
+            "na\u{ef}ve na\u{69}\u{308}ve \u{915}\u{93f}\u{924}\u{93e}\u{92c} 日本語かな漢字 한국어 🙂🙂",
+            "  two  blanks\n\n\tand\r\n  lines  \n",
+            "XMLHttpRequest iPhone's fooBar/baz//* x */ $a+=b<<2;",
+        ]
+        .map(str::to_owned),
+    );
+    let mut kinds = std::collections::BTreeSet::new();
+    for way in WAYS {
+        fs::write(&path, with_text(&file, "tokenizer.ggml.pre", way)).unwrap();
+        let split = compare(&path, &lines);
+        let shown = split.different.len().min(SHOWN);
+        assert!(split.different.is_empty(), "{way}: {:#?}", &split.different[..shown]);
+        let tokenizer = Tokenizer::from_tokenizer_file(&path).unwrap();
+        kinds.insert(lines.iter().map(|line| tokenizer.encode(line, true).unwrap()).collect::<Vec<_>>());
+    }
+    assert!(kinds.len() > 4, "only {} ways differ on these lines", kinds.len());
+}
+
 #[test]
 fn tokens_around_a_text_are_added_where_wanted() {
     let model = load("llama_q8_0");

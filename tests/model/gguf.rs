@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use domino::{
-    TokenId, Vocabulary,
+    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    decode::{Decoder, Sampling},
     model::{
         Model, Rows,
-        candle::{CandleModel, Format, LoadOptions},
+        candle::{CandleModel, Format, KvFormat, LoadOptions},
     },
+    proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
+    shipped,
     vocab::Tokenizer,
 };
 use serde::Deserialize;
@@ -15,8 +18,17 @@ use serde::Deserialize;
 use crate::model::runner::fixture;
 
 /// Files that experiments/train/fixtures/make_gguf_fixtures.py writes. All quantisations are among them.
-pub(crate) const FIXTURES: [&str; 6] =
-    ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
+pub(crate) const FIXTURES: [&str; 9] = [
+    "llama_q8_0",
+    "llama_q4_0",
+    "mistral_f16",
+    "qwen2_q4_k_m",
+    "qwen3_q5_k_m",
+    "mistral_q6_k",
+    "gemma3_q5_0",
+    "lfm2_q4_0",
+    "smollm3_q8_0",
+];
 
 /// Largest difference allowed, relative to the largest logit. Weights are the same numbers, so only the order
 /// of sums differs, as for safetensors.
@@ -26,6 +38,9 @@ const TOLERANCE: f32 = 1e-4;
 /// square). The models' weights are random, so errors grow from layer to layer as they would not in a trained
 /// model.
 const ROUNDED: f64 = 0.06;
+
+/// Texts of each model, written twice.
+const SEEDS: u64 = 40;
 
 #[derive(Deserialize)]
 struct Expected {
@@ -106,6 +121,39 @@ fn however_the_tokens_are_split_the_rows_are_the_same_bits() {
             }
         }
     }
+}
+
+/// Texts of each model with the JSON grammar: those with drafts are those without.
+#[test]
+fn drafts_change_no_token_of_any_architecture() {
+    let grammar = Grammar::parse(Syntax::Gbnf, shipped::text("json").unwrap(), &Limits::default()).unwrap();
+    let mut drafted = 0;
+    for name in FIXTURES {
+        let vocabulary = Vocabulary::from_tokenizer_file(gguf_fixture(name)).unwrap();
+        let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();
+        let mut options = LoadOptions::default();
+        options.kv = if name.starts_with("lfm2") { KvFormat::Q8_0 } else { KvFormat::F16 };
+        let mut decoder = Decoder::builder(CandleModel::load(gguf_fixture(name), &options).unwrap())
+            .vocabulary(vocabulary)
+            .constraint(compiled.constraint())
+            .sampling(Sampling::with_temperature(0.8).unwrap())
+            .max_new_tokens(40)
+            .build()
+            .unwrap();
+        let prompt = tokens(&expected(name).tokens[..9]);
+        for seed in 0..SEEDS {
+            decoder.options_mut().seed = seed;
+            decoder.set_drafter(None);
+            let plain = decoder.generate(&prompt).unwrap();
+            let counts = CountProposer::new(Prior::new(&compiled), Learning::PerText);
+            let length = DraftLength::up_to(5, 0.0).unwrap();
+            decoder.set_drafter(Some(Drafter::new(Box::new(counts), length)));
+            let fast = decoder.generate(&prompt).unwrap();
+            assert_eq!(fast.tokens, plain.tokens, "{name}, seed {seed}");
+            drafted += plain.stats.passes.saturating_sub(fast.stats.passes);
+        }
+    }
+    assert!(drafted > 0, "no draft was taken");
 }
 
 #[test]

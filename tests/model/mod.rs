@@ -6,6 +6,8 @@ mod batch;
 pub(crate) mod gguf;
 // Models from a hub.
 mod hub;
+// A real model.
+mod real;
 // The model runner against reference logits.
 pub(crate) mod runner;
 // The tensor runner.

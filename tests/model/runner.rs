@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
 /// Checkpoints that experiments/train/fixtures/make_model_fixtures.py writes.
-pub(crate) const FIXTURES: [&str; 12] = [
+pub(crate) const FIXTURES: [&str; 18] = [
     "mistral_tied",
     "mistral_untied_window",
     "llama_mha_untied",
@@ -26,6 +26,12 @@ pub(crate) const FIXTURES: [&str; 12] = [
     "qwen2_untied_window",
     "qwen3_tied",
     "qwen3_biases_untied",
+    "gemma3_tied",
+    "gemma3_image",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "lfm2_tied",
+    "smollm3_tied",
 ];
 
 /// Largest difference allowed, relative to the largest logit.

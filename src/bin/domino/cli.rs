@@ -12,11 +12,12 @@ use crate::flags::{LowBudgetFlags, LowCacheFlags};
 use crate::serve::args::{LowServe, Serve};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::verbs::about::{Grammars, LowCompletions, LowGrammars, LowMan};
-use crate::verbs::bench_model::{BenchModel, LowBenchModel};
 use crate::verbs::cache::{Cache, LowCache};
 use crate::verbs::check::{Check, LowCheck};
 use crate::verbs::compile::{Compile, LowCompile};
+use crate::verbs::experiment::bench_model::{BenchModel, LowBenchModel};
 use crate::verbs::experiment::retokenize::{LowRetokenize, Retokenize};
+use crate::verbs::experiment::trace::args::{LowTrace, Trace};
 use crate::verbs::experiment::{Experiment, LowExperiment};
 use crate::verbs::explain::{Explain, LowExplain};
 use crate::verbs::generate::args::{Generate, LowGenerate};
@@ -24,7 +25,6 @@ use crate::verbs::inspect::args::{Inspect, LowInspect};
 use crate::verbs::learn::{Learn, LowLearn};
 use crate::verbs::mask::{LowMask, Mask};
 use crate::verbs::model::{LowModel, ModelFacts};
-use crate::verbs::trace::args::{LowTrace, Trace};
 use crate::{engine, help, serve, terminal, terminal::log::LogFormat};
 
 /// Make a language model write only text of a given grammar, and bend it as little as possible.

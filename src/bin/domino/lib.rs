@@ -37,8 +37,7 @@ use crate::terminal::failure::{self, Exit};
 use crate::terminal::{log, progress};
 use crate::texts::TextEngine;
 use crate::verbs::{
-    about, bench_model, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
-    trace,
+    about, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
 };
 
 pub use crate::terminal::failure::BadInput;
@@ -107,9 +106,9 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Grammars(command) => about::print_grammars(command),
         Command::Cache(command) => cache::run(command, cache),
         Command::Model(command) => model::run(command, cache),
-        Command::BenchModel(command) => bench_model::run(command),
+        Command::BenchModel(command) => experiment::bench_model::run(command, cache),
         Command::Retokenize(command) => experiment::retokenize::run(command, cache),
-        Command::Trace(command) => trace::run(command),
+        Command::Trace(command) => experiment::trace::run(command, cache),
         Command::Experiment(command) => experiment::run(command, cache),
         Command::Completions(command) => about::print_completions(command, LowArgs::arranged()),
         Command::Man(command) => about::print_man(command, LowArgs::arranged()),

@@ -17,7 +17,7 @@ const UNKNOWN: i64 = 2;
 const CONTROL: i64 = 3;
 const USER_DEFINED: i64 = 4;
 
-/// Ways to split text: GPT-2's, and those of other families.
+/// Patterns that split text: GPT-2's, and those of other families.
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const LLAMA3: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+",
@@ -27,11 +27,45 @@ const QWEN2: &str = concat!(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+",
     r"|\s+(?!\S)|\s+"
 );
+const QWEN35: &str = concat!(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*",
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
 const TEKKEN: &str = concat!(
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
     r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
+const GPT4O: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
+const DEEPSEEK3: &str = concat!(
+    r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"##,
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
+
+/// Ways to split text, by llama.cpp's names for them: patterns, one after the other.
+const SPLITS: [(&str, &[&str]); 10] = [
+    (WHOLE, &[LLAMA3]),
+    ("smaug-bpe dbrx glm4 chatglm-bpe", &[LLAMA3]),
+    ("qwen2 deepseek-r1-qwen stablelm2 hunyuan solar-open", &[QWEN2]),
+    ("qwen35", &[QWEN35]),
+    ("tekken", &[TEKKEN]),
+    ("gpt-4o llama4 minimax-m2", &[GPT4O]),
+    ("deepseek-v3 hunyuan-dense", &[r"\p{N}{1,3}", "[一-龥\u{3040}-ゟ゠-ヿ]+", DEEPSEEK3]),
+    ("deepseek-coder", &[r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥\u{800}-一가-\u{d7ff}]+", r"\p{N}"]),
+    ("smollm starcoder refact command-r codeshell exaone", &[r"\p{N}", GPT2]),
+    ("gpt-2 phi-2 olmo mpt granite-docling", &[GPT2]),
+];
+
+/// The names of ways in which a piece that is a token is not put together from others.
+const WHOLE: &str = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 lfm2 pixtral";
+
+fn names(all: &str, name: &str) -> bool {
+    all.split(' ').any(|one| one == name)
+}
 
 /// A tokenizer as a `tokenizer.json`.
 pub(super) struct GgufTokenizer {
@@ -100,13 +134,21 @@ impl<'a> Metadata<'a> {
             return Err(malformed(format!("{} tokens have {} kinds", names.len(), kinds.len())));
         }
         let mut json = match model {
-            "llama" => self.sentencepiece(names, kinds)?,
+            "llama" => {
+                let scores = self.get("scores").and_then(|scores| scores.as_floats());
+                let scores = scores
+                    .filter(|scores| scores.len() == names.len())
+                    .ok_or_else(|| malformed("not every token has a score in tokenizer.ggml.scores"))?;
+                self.sentencepiece(names, kinds, merges(names, kinds, scores), true)
+            }
+            "gemma4" => self.sentencepiece(names, kinds, json!(self.merges()?), false),
             "gpt2" => self.byte_level(names, for_prompts)?,
             other => return Err(unsupported(format!("tokenizers of kind {other:?} are not supported"))),
         };
         json["version"] = json!("1.0");
-        json["added_tokens"] = added(names, kinds, model == "llama");
-        if let Some(around) = self.around(names, model == "llama") {
+        let sentencepiece = model != "gpt2";
+        json["added_tokens"] = added(names, kinds, sentencepiece);
+        if let Some(around) = self.around(names, sentencepiece) {
             json["post_processor"] = around;
         }
         let ends =
@@ -115,16 +157,13 @@ impl<'a> Metadata<'a> {
         Ok(GgufTokenizer { json: json.to_string(), ends })
     }
 
-    /// Converts SentencePiece's BPE: names in which a space is `▁`, merged by score.
-    fn sentencepiece(&self, names: &[String], kinds: &[i64]) -> Result<Value, VocabularyError> {
-        let scores = self.get("scores").and_then(|scores| scores.as_floats());
-        let scores = scores
-            .filter(|scores| scores.len() == names.len())
-            .ok_or_else(|| malformed("not every token has a score in tokenizer.ggml.scores"))?;
+    /// Converts SentencePiece's BPE: names in which a space is `▁`. Whether a space is put before a text is
+    /// `prefix` where the file does not say.
+    fn sentencepiece(&self, names: &[String], kinds: &[i64], merges: Value, prefix: bool) -> Value {
         let unknown = kinds.iter().position(|&kind| kind == UNKNOWN).and_then(|index| names.get(index));
         let space = json!({"type": "Replace", "pattern": {"String": " "}, "content": "\u{2581}"});
         let before = json!({"type": "Prepend", "prepend": "\u{2581}"});
-        let prefix = self.flag("add_space_prefix", true);
+        let prefix = self.flag("add_space_prefix", prefix);
         let normalizers = if prefix { vec![before, space] } else { vec![space] };
         let mut decoders = vec![
             json!({"type": "Replace", "pattern": {"String": "\u{2581}"}, "content": " "}),
@@ -134,58 +173,55 @@ impl<'a> Metadata<'a> {
         if prefix {
             decoders.push(json!({"type": "Strip", "content": " ", "start": 1, "stop": 0}));
         }
-        Ok(json!({
+        json!({
             "normalizer": {"type": "Sequence", "normalizers": normalizers},
             "pre_tokenizer": null,
             "decoder": {"type": "Sequence", "decoders": decoders},
             "model": {
                 "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null,
                 "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true,
-                "vocab": vocab(names), "merges": merges(names, kinds, scores),
+                "vocab": vocab(names), "merges": merges,
             },
-        }))
+        })
     }
 
     /// Converts byte-level BPE: names in which every byte is a character of its own.
-    fn byte_level(&self, names: &[String], for_prompts: bool) -> Result<Value, VocabularyError> {
+    fn byte_level(&self, tokens: &[String], for_prompts: bool) -> Result<Value, VocabularyError> {
         let pre = self.get("pre").and_then(|pre| pre.as_str()).unwrap_or("default");
-        let (pattern, digits) = match pre {
-            "llama-bpe" | "llama3" | "llama-v3" | "smaug-bpe" => (LLAMA3, false),
-            "qwen2" | "deepseek-r1-qwen" => (QWEN2, false),
-            "tekken" => (TEKKEN, false),
-            "smollm" => (GPT2, true),
-            "gpt-2" => (GPT2, false),
-            _ if !for_prompts => (GPT2, false),
-            other => {
+        let patterns = match SPLITS.iter().find(|(all, _)| names(all, pre)) {
+            Some(&(_, patterns)) => patterns,
+            None if !for_prompts => &[GPT2],
+            None => {
                 return Err(unsupported(format!(
-                    "tokenizer.ggml.pre = {other:?} is not a way to split text that is known here"
+                    "tokenizer.ggml.pre = {pre:?} is not a way to split text that is known here"
                 )));
             }
         };
-        let merges = self.get("merges").and_then(|merges| merges.as_strings());
-        let merges = merges.ok_or_else(|| malformed("no tokenizer.ggml.merges"))?;
-        let pairs: Option<Vec<(&str, &str)>> = merges.iter().map(|pair| pair.split_once(' ')).collect();
-        let pairs = pairs.ok_or_else(|| malformed("a merge in tokenizer.ggml.merges is not two tokens"))?;
-        let mut split = Vec::new();
-        if digits {
-            split.push(json!({"type": "Digits", "individual_digits": true}));
-        }
-        split.push(
-            json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false}),
-        );
+        let split = patterns.iter().map(|pattern| {
+            json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false})
+        });
         let bytes =
             json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false});
-        split.push(bytes.clone());
+        let split: Vec<Value> = split.chain([bytes.clone()]).collect();
+        let composed = pre.starts_with("qwen") || pre == "deepseek-r1-qwen";
         Ok(json!({
-            "normalizer": (pattern == QWEN2).then(|| json!({"type": "NFC"})),
+            "normalizer": composed.then(|| json!({"type": "NFC"})),
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": split},
             "decoder": bytes,
             "model": {
                 "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
                 "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
-                "ignore_merges": pattern == LLAMA3, "vocab": vocab(names), "merges": pairs,
+                "ignore_merges": names(WHOLE, pre), "vocab": vocab(tokens), "merges": self.merges()?,
             },
         }))
+    }
+
+    /// Returns the merges that the file has.
+    fn merges(&self) -> Result<Vec<(&'a str, &'a str)>, VocabularyError> {
+        let merges = self.get("merges").and_then(|merges| merges.as_strings());
+        let merges = merges.ok_or_else(|| malformed("no tokenizer.ggml.merges"))?;
+        let pairs = merges.iter().map(|pair| pair.split_once(' ')).collect::<Option<_>>();
+        pairs.ok_or_else(|| malformed("a merge in tokenizer.ggml.merges is not two tokens"))
     }
 
     /// Returns the tokens put around a text.

@@ -20,6 +20,8 @@ pub struct ModelDescription {
     pub name: Option<String>,
     /// Layers.
     pub layers: usize,
+    /// Layers of a text's cache: more than the model has where some convolve, whose inputs are kept.
+    pub cache_layers: usize,
     /// Numbers that stand for a token between layers.
     pub hidden: usize,
     /// Numbers inside of a layer's multilayer perceptron.
@@ -96,6 +98,7 @@ impl ModelDescription {
                 architecture,
                 name,
                 layers: config.layers,
+                cache_layers: config.cache_layers(),
                 hidden: config.hidden,
                 intermediate: config.intermediate,
                 heads: config.heads,
@@ -116,7 +119,7 @@ impl ModelDescription {
     #[must_use]
     pub fn cache(&self, kv: KvFormat, tokens: usize) -> Option<u64> {
         let factors =
-            [Some(2), Some(self.layers), Some(self.kv_heads), kv.bytes(self.head_dim), Some(tokens)];
+            [Some(2), Some(self.cache_layers), Some(self.kv_heads), kv.bytes(self.head_dim), Some(tokens)];
         factors.into_iter().try_fold(1_u64, |bytes, factor| bytes.checked_mul(u64::try_from(factor?).ok()?))
     }
 }

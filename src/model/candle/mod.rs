@@ -1,4 +1,4 @@
-//! Llama, Mistral and Qwen models from Hugging Face folders and GGUF files, with Candle: on the CPU with
+//! Models from Hugging Face folders and GGUF files, with Candle: on the CPU with
 //! matrix products of our own ([`CandleModel`]), on a card with kernels of our own,
 //! and for prompts with Candle's ([`TensorModel`]).
 //!

@@ -35,9 +35,15 @@ pub(crate) struct Attention {
 
 impl Attention {
     /// Computes attention of `queries` (`[heads, n, head_dim]`) to all `keys` and `values`: rows `[n, heads *
-    /// head_dim]`. Neighbouring heads share a key head. Cost: `n * heads` products with all keys they see.
-    pub(crate) fn apply(self, queries: &Tensor, keys: KvBlocks<'_>, values: KvBlocks<'_>) -> Result<Tensor> {
-        queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
+    /// head_dim]`. Neighbouring heads share a key head; products of queries and keys count `scale` times.
+    /// Cost: `n * heads` products with all keys they see.
+    pub(crate) fn apply(
+        self,
+        scale: f32,
+        queries: &Tensor,
+        [keys, values]: [KvBlocks<'_>; 2],
+    ) -> Result<Tensor> {
+        queries.apply_op1_no_bwd(&ToCache { attention: self, scale, keys, values })
     }
 
     /// Range of the `keys` given that query `index` sees.
@@ -52,6 +58,7 @@ impl Attention {
 /// The task of one layer: all its queries, and the cache that they attend to.
 struct ToCache<'a> {
     attention: Attention,
+    scale: f32,
     keys: KvBlocks<'a>,
     values: KvBlocks<'a>,
 }
@@ -90,6 +97,7 @@ impl CustomOp1 for ToCache<'_> {
                 key_count,
                 head_dim,
                 attention: self.attention,
+                scale: self.scale,
                 out,
             };
             share.dispatch();
@@ -125,6 +133,7 @@ struct Share<'a> {
     key_count: usize,
     head_dim: usize,
     attention: Attention,
+    scale: f32,
     out: &'a mut [f32],
 }
 
@@ -204,7 +213,7 @@ impl Share<'_> {
             }
             for (index, row) in rows.iter_mut().enumerate() {
                 let out = &mut self.out[index * size..][..size];
-                row.weigh(&mut scores[index * TILE..][..TILE], &tile, out);
+                row.weigh(&mut scores[index * TILE..][..TILE], self.scale, &tile, out);
             }
             let values = self.values.floats(simd, blocks, &mut buffer);
             let groups = rows.chunks(ROWS).zip(scores.chunks(ROWS * TILE));
@@ -232,14 +241,12 @@ impl SoftmaxRow {
     /// Turns the scores of a tile into weights. If the tile raises the maximum, the sums so far and the
     /// output in `out` are scaled down first.
     #[inline(always)]
-    fn weigh(&mut self, scores: &mut [f32], tile: &Range<usize>, out: &mut [f32]) {
+    fn weigh(&mut self, scores: &mut [f32], scale: f32, tile: &Range<usize>, out: &mut [f32]) {
         let visible = within(&self.visible, tile);
         if visible.is_empty() {
             return;
         }
         let scores = &mut scores[visible];
-        #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^24")]
-        let scale = 1.0 / (out.len() as f32).sqrt();
         let (chunks, rest) = scores.as_chunks::<KEYS>();
         let mut largest = [f32::NEG_INFINITY; KEYS];
         for chunk in chunks {

@@ -45,7 +45,8 @@ impl StoredSides {
 
     /// Computes attention to them.
     fn attend(&self, attention: Attention, queries: &Tensor) -> Result<Tensor> {
-        attention.apply(queries, self.0.side(1, Side::Keys), self.0.side(1, Side::Values))
+        let scale = 1.0 / (queries.dim(2)? as f32).sqrt();
+        attention.apply(scale, queries, Side::ALL.map(|side| self.0.side(1, side)))
     }
 }
 

@@ -40,7 +40,8 @@ impl CandleBatch {
         context: usize,
         sequences: NonZeroUsize,
     ) -> Result<Self, ModelError> {
-        let &Config { layers, kv_heads, head_dim, .. } = transformer.config();
+        let config @ &Config { kv_heads, head_dim, .. } = transformer.config();
+        let layers = config.cache_layers();
         let sizes = [kv_heads, context, head_dim];
         let cache = |_| CpuCache::new(layers, sizes, kv);
         let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
@@ -82,7 +83,8 @@ impl CandleBatch {
     /// # Errors
     /// If a cache cannot be made.
     pub(crate) fn resize(&mut self, sequences: NonZeroUsize) -> Result<(), ModelError> {
-        let &Config { layers, kv_heads, head_dim, .. } = self.transformer.config();
+        let config @ &Config { kv_heads, head_dim, .. } = self.transformer.config();
+        let layers = config.cache_layers();
         let sizes = [kv_heads, self.context(), head_dim];
         self.caches.truncate(sequences.get());
         while self.caches.len() < sequences.get() {

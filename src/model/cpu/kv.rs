@@ -22,7 +22,7 @@ use candle_core::{Result, Storage, Tensor};
 use half::f16;
 #[cfg(target_arch = "x86_64")]
 use pulp::core_arch::x86::Avx512f;
-use pulp::{Simd, bytemuck};
+use pulp::{Scalar, Simd, bytemuck};
 use rayon::prelude::*;
 
 use super::{pages::Pages, products::packing};
@@ -403,6 +403,47 @@ impl KvMemory {
         self.layout.parts * blocks * self.layout.size
     }
 
+    /// Writes `rows` (`[n, width]`) in the place of keys and values, from `position` on: of `layer`, and of as
+    /// many after it as they need.
+    ///
+    /// # Errors
+    /// If they do not fit, or there are no such layers.
+    fn write_rows(&mut self, layer: usize, rows: &Tensor, position: usize) -> Result<()> {
+        let (count, width) = rows.dims2()?;
+        let side = self.heads * self.head_dim;
+        let layers = width.div_ceil(2 * side);
+        let rows = rows.pad_with_zeros(1, 0, layers * 2 * side - width)?;
+        for (index, own) in (0..2 * layers).map(|index| (index, index % 2)) {
+            let heads = rows.narrow(1, index * side, side)?.reshape((count, self.heads, self.head_dim))?;
+            let heads = heads.transpose(0, 1)?.contiguous()?;
+            self.write(layer + index / 2, Side::ALL[own], &heads, position)?;
+        }
+        Ok(())
+    }
+
+    /// Reads rows of `width` numbers of some positions, which were written in the place of keys and values
+    /// from `layer` on: one after the other.
+    fn rows(&self, layer: usize, positions: Range<usize>, width: usize) -> Vec<f32> {
+        let Self { format, head_dim, layout, heads, .. } = *self;
+        let mut rows = vec![0.0; positions.len() * width];
+        let mut buffer = vec![0.0; KEYS * head_dim];
+        let first = self.parts(layer, Side::Keys).start;
+        for (index, column) in (0..width).step_by(head_dim).enumerate() {
+            let side = Side::ALL[index / heads % 2];
+            let head =
+                Head { side, format, head_dim, layout, part: first + index, bytes: self.memory.bytes() };
+            let [step, stride] = if side == Side::Keys { [KEYS, 1] } else { [1, head_dim] };
+            for position in positions.clone() {
+                let block = position / KEYS;
+                let floats = head.floats(Scalar::new(), block..block + 1, &mut buffer);
+                let own = floats.iter().skip(position % KEYS * stride).step_by(step);
+                let row = &mut rows[(position - positions.start) * width..][..width];
+                row[column..].iter_mut().take(head_dim).zip(own).for_each(|(to, from)| *to = *from);
+            }
+        }
+        rows
+    }
+
     /// Copies some blocks of all parts, part after part.
     pub(crate) fn copy_out(&self, blocks: Range<usize>) -> Vec<u8> {
         let SpanLayout { parts, size, .. } = self.layout;
@@ -511,6 +552,20 @@ impl CpuCache {
         self.memory.write(layer, Side::Values, values, self.len)?;
         self.written = self.written.max(self.len + count);
         Ok((self.memory.side(layer, Side::Keys), self.memory.side(layer, Side::Values)))
+    }
+
+    /// Writes the inputs `rows` (`[n, width]`) of the convolution of the tokens after the ones held, in the
+    /// place of keys and values from `layer` on, and returns those of `before` tokens before them (of fewer if
+    /// there are not as many) and of these.
+    ///
+    /// # Errors
+    /// If the shapes do not fit or there is no such layer.
+    pub(crate) fn extend_rows(&mut self, layer: usize, rows: &Tensor, before: usize) -> Result<Vec<f32>> {
+        let (count, width) = rows.dims2()?;
+        let end = self.len + count;
+        self.memory.write_rows(layer, rows, self.len)?;
+        self.written = self.written.max(end);
+        Ok(self.memory.rows(layer, self.len.saturating_sub(before)..end, width))
     }
 
     /// Commits `count` tokens, which were written to every layer.

@@ -13,7 +13,7 @@ use crate::model::formats::{Format, Instructions, KvFormat};
 use crate::model::{Batch, BatchModel, Logits, Model, Rows};
 use crate::{ids::TokenId, limits::DEFAULT_CONTEXT};
 
-/// A Llama, Mistral or Qwen model with its cache.
+/// A model with its cache.
 #[derive(Debug)]
 pub struct CandleModel {
     /// A batch of one sequence.
@@ -251,4 +251,73 @@ pub struct LoadOptions {
     /// time, and texts differ. Only [`CandleModel`] and
     /// [`CandleBatch`] look at it.
     pub kv: KvFormat,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::model::files::config::{Activation, LayerSet, Norms, Scales, Scaling};
+
+    #[derive(Deserialize)]
+    struct Expected {
+        tokens: Vec<u32>,
+        logits: Vec<Vec<f32>>,
+    }
+
+    /// Largest difference to what `transformers` computed, relative to the largest logit, for a fixture whose
+    /// description is changed.
+    fn distance(fixture: &str, change: impl FnOnce(&mut Config)) -> f32 {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/model").join(fixture);
+        let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
+        let Expected { tokens, logits } = serde_json::from_str(&text).unwrap();
+        let tokens: Vec<TokenId> = tokens.into_iter().map(TokenId::new).collect();
+        let model = with_weights(&folder, |weights, mut config| {
+            change(&mut config);
+            from_weights(weights, config, NonZeroUsize::MIN, &LoadOptions::default())
+        });
+        let mut model = CandleModel { batch: model.unwrap() };
+        let rows = model.forward(&tokens, Rows::All).unwrap();
+        let (mut difference, mut largest) = (0.0_f32, 0.0_f32);
+        for (index, expected) in logits.iter().enumerate() {
+            for (a, b) in rows.row(index).unwrap().iter().zip(expected) {
+                (difference, largest) = (difference.max((a - b).abs()), largest.max(b.abs()));
+            }
+        }
+        difference / largest
+    }
+
+    #[test]
+    fn a_mistake_in_a_description_shows() {
+        type Mistake = (&'static str, &'static str, fn(&mut Config));
+        let mistakes: [Mistake; 15] = [
+            ("gemma3_tied", "norms as they are stored", |config| config.norms.less_one = false),
+            ("gemma3_tied", "SiLU", |config| config.activation = Activation::Silu),
+            ("gemma3_tied", "an unscaled embedding", |config| config.scales.embedding = 1.0),
+            ("gemma3_tied", "the usual scale of attention", |config| config.scales.attention = None),
+            ("gemma3_tied", "another base", |config| config.rope.theta = 1e4),
+            ("gemma3_tied", "an unscaled base", |config| config.rope.scaling = Scaling::None),
+            ("gemma3_tied", "one base", |config| config.window_rope = None),
+            ("gemma3_tied", "one token more", |config| config.window.as_mut().unwrap().tokens += 1),
+            ("gemma3_tied", "one token less", |config| config.window.as_mut().unwrap().tokens -= 1),
+            ("gemma3_tied", "windows everywhere", |config| {
+                config.window.as_mut().unwrap().layers = LayerSet::All;
+            }),
+            ("gemma3_tied", "a cap", |config| config.scales.cap = Some(30.0)),
+            ("gemma3_tied", "a factor", |config| config.scales.added = 0.9),
+            ("lfm2_tied", "heads that are not normalised", |config| config.norms = Norms::default()),
+            ("smollm3_tied", "all layers rotate", |config| config.rotated = LayerSet::All),
+            ("qwen3_vl", "heads that are not normalised", |config| config.norms = Norms::default()),
+        ];
+        for (fixture, mistake, change) in mistakes {
+            assert!(distance(fixture, |_| ()) < 1e-4, "{fixture}");
+            let distance = distance(fixture, change);
+            assert!(distance > 1e-3, "{fixture} with {mistake}: {distance}");
+        }
+        let doubled = distance("gemma3_tied", |config| {
+            config.scales = Scales { logits: 2.0, ..config.scales };
+        });
+        assert!((doubled - 1.0).abs() < 1e-3, "{doubled}");
+    }
 }

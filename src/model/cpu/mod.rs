@@ -1,4 +1,4 @@
-//! Llama, Mistral and Qwen models on the CPU, with matrix products of our own; what they take of the
+//! Models on the CPU, with matrix products of our own; what they take of the
 //! computer, its memory and its threads.
 //!
 //! Invariants: a call that fails leaves the cache as it was; a row of logits has the same bits however the
@@ -60,15 +60,19 @@ impl MemoryEstimate {
             factors.iter().fold(as_u64(size), |bytes, &factor| bytes.saturating_mul(as_u64(factor)))
         };
         let product = |factors: &[usize]| bytes(size_of::<f32>(), factors);
-        let Config { hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, .. } = *config;
+        let Config { hidden, intermediate, heads, kv_heads, head_dim, vocabulary, .. } = *config;
+        let layers = config.cache_layers();
         let queries = CHUNK.min(context);
         let row = 3 * intermediate + 4 * hidden + 3 * heads * head_dim + vocabulary;
         let rows = [2, layers, kv_heads, tokens.checked_next_multiple_of(KEYS).unwrap_or(tokens)];
         Self {
             weights,
             context,
-            cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows)
-                .saturating_add(product(&[context, head_dim])),
+            cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows).saturating_add(product(&[
+                config.ropes().count(),
+                context,
+                head_dim,
+            ])),
             pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
         }
     }

@@ -10,7 +10,7 @@ use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use crate::model::files::config::Rope;
+use crate::model::files::config::{Activation, Rope};
 
 /// Least size of an output, in numbers, for which waking threads pays.
 const PARALLEL: usize = 1 << 16;
@@ -97,16 +97,17 @@ pub(crate) struct HeadNorm<'a> {
 }
 
 /// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`, normalises them if asked to, and
-/// rotates each pair of numbers (`i`, `i + head_dim / 2`) by the angle of its position; row 0 is at
-/// `position`.
+/// rotates each pair of numbers (`i`, `i + head_dim / 2`) by the angle of its position, if there is a
+/// rotation; row 0 is at `position`.
 pub(crate) fn split_and_rotate(
     x: &Tensor,
     head_dim: usize,
     norm: Option<HeadNorm<'_>>,
-    rotation: &Rotation,
+    rotation: Option<&Rotation>,
     position: usize,
 ) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm, rotation: Some((rotation, position)) })
+    let rotation = rotation.map(|rotation| (rotation, position));
+    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm, rotation })
 }
 
 /// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`.
@@ -154,16 +155,16 @@ impl CustomOp1 for SplitHeads<'_> {
     }
 }
 
-/// Computes `silu(gate) * up` (SwiGLU) of rows `[n, 2 * width]`, gate first: `[n, width]`.
-pub(crate) fn gated_silu(x: &Tensor) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&GatedSilu)
+/// Computes `activation(gate) * up` (SwiGLU, GeGLU) of rows `[n, 2 * width]`, gate first: `[n, width]`.
+pub(crate) fn gated(x: &Tensor, activation: Activation) -> Result<Tensor> {
+    x.apply_op1_no_bwd(&Gated(activation))
 }
 
-struct GatedSilu;
+struct Gated(Activation);
 
-impl CustomOp1 for GatedSilu {
+impl CustomOp1 for Gated {
     fn name(&self) -> &'static str {
-        "gated-silu"
+        "gated"
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
@@ -172,17 +173,27 @@ impl CustomOp1 for GatedSilu {
         let mut out = vec![0.0; rows * half];
         each_row(&mut out, half, |index, out| {
             let (gate, up) = values[index * stride..][..2 * half].split_at(half);
-            Arch::new().dispatch(GateRow { gate, up, out });
+            Arch::new().dispatch(GateRow { gate, up, out, activation: self.0 });
         });
         Ok((CpuStorage::F32(out), Shape::from((rows, half))))
     }
 }
 
-/// One row of [`GatedSilu`].
+/// One row of [`Gated`].
 struct GateRow<'a> {
     gate: &'a [f32],
     up: &'a [f32],
     out: &'a mut [f32],
+    activation: Activation,
+}
+
+impl GateRow<'_> {
+    #[inline(always)]
+    fn run(self, function: impl Fn(f32) -> f32) {
+        for ((out, &gate), up) in self.out.iter_mut().zip(self.gate).zip(self.up) {
+            *out = function(gate) * up;
+        }
+    }
 }
 
 impl WithSimd for GateRow<'_> {
@@ -190,10 +201,41 @@ impl WithSimd for GateRow<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        for ((out, gate), up) in self.out.iter_mut().zip(self.gate).zip(self.up) {
-            *out = gate / (1.0 + exp(-gate)) * up;
+        match self.activation {
+            Activation::Silu => self.run(|gate| gate / (1.0 + exp(-gate))),
+            // Half of one and the hyperbolic tangent of x is the logistic function of 2 x.
+            Activation::GeluTanh => self.run(|gate| {
+                let twice = 2.0 * GELU * (gate + 0.044_715 * gate * gate * gate);
+                gate / (1.0 + exp(-twice))
+            }),
         }
     }
+}
+
+/// The root of 2 by pi, in GeLU by the hyperbolic tangent (arXiv 1606.08415).
+const GELU: f32 = 0.797_884_6;
+
+/// Convolves inputs along the tokens: rows of `width` numbers one after the other, of which the last are those
+/// of the gates' rows. A number of an output is the sum of its tokens' inputs, the newest last, each times its
+/// tap (`taps`: of each number, the newest last), times its gate (`[n, width]`). Tokens before the first
+/// count as zero.
+pub(crate) fn convolved(inputs: &[f32], taps: &[f32], gates: &Tensor) -> Result<Tensor> {
+    let (count, width) = gates.dims2()?;
+    let reach = taps.len() / width;
+    let before = inputs.len() / width - count;
+    let mut out = gates.flatten_all()?.to_vec1::<f32>()?;
+    for (index, out) in out.chunks_exact_mut(width).enumerate() {
+        let mut sums = vec![0.0; width];
+        for tap in 0..reach {
+            let Some(token) = (before + index + tap + 1).checked_sub(reach) else { continue };
+            let inputs = &inputs[token * width..][..width];
+            for ((sum, input), taps) in sums.iter_mut().zip(inputs).zip(taps.chunks_exact(reach)) {
+                *sum += input * taps[tap];
+            }
+        }
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out *= sum);
+    }
+    Tensor::from_vec(out, (count, width), gates.device())
 }
 
 /// Adding and subtracting this rounds to a whole number, which is in the lowest bits of the sum.

@@ -1,4 +1,4 @@
-//! The transformer that Llama, Mistral and Qwen share, in `f32` on the CPU.
+//! The transformer that all architectures share, in `f32` on the CPU: what they differ in is [`Config`].
 //!
 //! Invariant: a pass writes only past the end of the cache, and the caller commits. Matrices that read the
 //! same input are one. This file knows no file format.
@@ -17,13 +17,13 @@ use crate::vocab::TokenSet;
 /// A block of attention and multilayer perceptron.
 #[derive(Debug)]
 struct Layer {
-    attention_norm: Vec<f32>,
-    /// The product for queries, keys and values.
+    /// Weights of the norms.
+    norms: LayerNorms<Vec<f32>>,
+    /// The product for queries, keys and values, or for gates and inputs of the convolution.
     qkv: Linear,
-    /// Weights of the norms of the heads of queries and keys.
-    head_norms: Option<[Vec<f32>; 2]>,
+    /// Weights of the convolution, if the layer has one in place of attention.
+    taps: Option<Vec<f32>>,
     attention_out: Linear,
-    mlp_norm: Vec<f32>,
     /// The product for gate and up.
     gate_up: Linear,
     down: Linear,
@@ -52,7 +52,10 @@ pub(crate) struct Transformer {
     output: Option<Matrix>,
     layers: Vec<Layer>,
     norm: Vec<f32>,
-    rotation: Rotation,
+    /// Tables of [`Config::ropes`].
+    rotations: Vec<Rotation>,
+    /// The first layer of caches that each layer takes.
+    places: Vec<usize>,
 }
 
 pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -62,7 +65,8 @@ pub(crate) const NORM: &str = "model.norm.weight";
 /// The tensors of a product: names with their outputs, number of inputs, and whether they are biased.
 pub(crate) type ProductShape = (Vec<(String, usize)>, usize, bool);
 
-/// The products of a layer: queries, keys and values; attention's output; gate and up; down.
+/// The products of a layer: queries, keys and values, or gates and inputs of the convolution; the output of
+/// either; gate and up; down.
 pub(crate) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
@@ -73,34 +77,123 @@ pub(crate) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
         (name("self_attn.v_proj"), keys),
     ];
     let gate_up = vec![(name("mlp.gate_proj"), inner), (name("mlp.up_proj"), inner)];
+    let [inputs, outputs] = match config.convolution_of(layer) {
+        None => {
+            let output = vec![(name("self_attn.o_proj"), hidden)];
+            [(qkv, hidden, biases.qkv), (output, queries, biases.attention_out)]
+        }
+        Some(_) => [("conv.in_proj", 3 * hidden), ("conv.out_proj", hidden)]
+            .map(|(part, outputs)| (vec![(name(part), outputs)], hidden, false)),
+    };
     [
-        (qkv, hidden, biases.qkv),
-        (vec![(name("self_attn.o_proj"), hidden)], queries, biases.attention_out),
+        inputs,
+        outputs,
         (gate_up, hidden, biases.mlp),
         (vec![(name("mlp.down_proj"), hidden)], inner, biases.mlp),
     ]
 }
 
-/// Names of a layer's norms: before attention, before the multilayer perceptron, and of heads.
-pub(crate) fn norms(config: &Config, layer: usize) -> (String, String, Option<[String; 2]>) {
-    let name = |part: &str| format!("model.layers.{layer}.{part}.weight");
-    let heads = ["self_attn.q_norm", "self_attn.k_norm"];
-    (name("input_layernorm"), name("post_attention_layernorm"), config.head_norms.then(|| heads.map(name)))
+/// Something of each norm of a layer.
+#[derive(Debug)]
+pub(crate) struct LayerNorms<T> {
+    pub(crate) attention: T,
+    pub(crate) mlp: T,
+    /// Those of what attention and the multilayer perceptron give.
+    pub(crate) after: Option<[T; 2]>,
+    /// Those of the heads of queries and keys.
+    pub(crate) heads: Option<[T; 2]>,
+}
+
+impl LayerNorms<(String, usize)> {
+    /// Names and lengths of their weights.
+    pub(crate) fn names(config: &Config, layer: usize) -> Self {
+        let name = |part: &str| (format!("model.layers.{layer}.{part}.weight"), config.hidden);
+        let head = |part: &str| (format!("model.layers.{layer}.self_attn.{part}.weight"), config.head_dim);
+        let after = config.norms.after;
+        let mlp = if after { "pre_feedforward_layernorm" } else { "post_attention_layernorm" };
+        Self {
+            attention: name("input_layernorm"),
+            mlp: name(mlp),
+            after: after.then(|| ["post_attention_layernorm", "post_feedforward_layernorm"].map(name)),
+            heads: (config.norms.heads && config.convolution_of(layer).is_none())
+                .then(|| ["q_norm", "k_norm"].map(head)),
+        }
+    }
+}
+
+impl<T> LayerNorms<T> {
+    /// Makes something else of each.
+    ///
+    /// # Errors
+    /// The first error of `make`.
+    pub(crate) fn try_map<U, E>(self, mut make: impl FnMut(T) -> Result<U, E>) -> Result<LayerNorms<U>, E> {
+        let mut both = |norms: Option<[T; 2]>| match norms {
+            Some([one, other]) => Ok(Some([make(one)?, make(other)?])),
+            None => Ok(None),
+        };
+        let (after, heads) = (both(self.after)?, both(self.heads)?);
+        Ok(LayerNorms { attention: make(self.attention)?, mlp: make(self.mlp)?, after, heads })
+    }
+
+    fn into_all(self) -> impl Iterator<Item = T> {
+        let some = self.after.into_iter().chain(self.heads).flatten();
+        [self.attention, self.mlp].into_iter().chain(some)
+    }
+}
+
+/// Name and length of the weights of a layer's convolution, if it has one: `[hidden, width]`, the newest token
+/// last.
+fn taps(config: &Config, layer: usize) -> Option<(String, usize)> {
+    let width = config.convolution_of(layer)?;
+    Some((format!("model.layers.{layer}.conv.conv.weight"), width * config.hidden))
+}
+
+/// Reads the weights of a layer's convolution, if it has one: `[hidden, width]`, the newest token last.
+///
+/// # Errors
+/// Those of the weights.
+pub(crate) fn read_taps(
+    weights: &mut dyn Weights,
+    config: &Config,
+    layer: usize,
+) -> Result<Option<Vec<f32>>, ModelError> {
+    taps(config, layer).map(|(name, length)| weights.vector(&name, length)).transpose()
+}
+
+/// Reads the weights of a norm.
+///
+/// # Errors
+/// Those of the weights.
+pub(crate) fn norm_weights(
+    weights: &mut dyn Weights,
+    config: &Config,
+    (name, length): &(String, usize),
+) -> Result<Vec<f32>, ModelError> {
+    let less = if config.norms.less_one { 1.0 } else { 0.0 };
+    Ok(weights.vector(name, *length)?.into_iter().map(|weight| weight + less).collect())
+}
+
+/// Reads the weights of the norm after the last layer, times the factor of the logits.
+///
+/// # Errors
+/// Those of the weights.
+pub(crate) fn last_norm(weights: &mut dyn Weights, config: &Config) -> Result<Vec<f32>, ModelError> {
+    let norm = norm_weights(weights, config, &(NORM.to_owned(), config.hidden))?;
+    Ok(norm.into_iter().map(|weight| weight * config.scales.logits).collect())
 }
 
 /// The names and shapes of all tensors of a model.
 pub(crate) fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
     let of_layer = move |layer| {
-        let (attention, mlp, heads) = norms(config, layer);
-        let norms = [attention, mlp].into_iter().map(|name| (name, vec![config.hidden]));
-        let heads = heads.into_iter().flatten().map(|name| (name, vec![config.head_dim]));
+        let vectors = LayerNorms::names(config, layer).into_all().chain(taps(config, layer));
+        let vectors = vectors.map(|(name, length)| (name, vec![length]));
         let products = products(config, layer).into_iter().flat_map(|(parts, inputs, biased)| {
             parts.into_iter().flat_map(move |(name, outputs)| {
                 let bias = biased.then(|| (format!("{name}.bias"), vec![outputs]));
                 iter::once((format!("{name}.weight"), vec![outputs, inputs])).chain(bias)
             })
         });
-        products.chain(norms).chain(heads)
+        products.chain(vectors)
     };
     let matrix = |name: &str| (name.to_owned(), vec![config.vocabulary, config.hidden]);
     let output = (!config.tied).then(|| matrix(OUTPUT));
@@ -128,22 +221,10 @@ impl Layer {
         let [qkv, attention_out, gate_up, down] = products(config, index);
         let (qkv, attention_out) = (linear(qkv)?, linear(attention_out)?);
         let (gate_up, down) = (linear(gate_up)?, linear(down)?);
-        let (attention_norm, mlp_norm, heads) = norms(config, index);
-        let head_norms = match heads {
-            Some([queries, keys]) => {
-                Some([weights.vector(&queries, config.head_dim)?, weights.vector(&keys, config.head_dim)?])
-            }
-            None => None,
-        };
-        Ok(Self {
-            attention_norm: weights.vector(&attention_norm, config.hidden)?,
-            qkv,
-            head_norms,
-            attention_out,
-            mlp_norm: weights.vector(&mlp_norm, config.hidden)?,
-            gate_up,
-            down,
-        })
+        let norms = LayerNorms::names(config, index);
+        let norms = norms.try_map(|named| norm_weights(weights, config, &named))?;
+        let taps = read_taps(weights, config, index)?;
+        Ok(Self { norms, qkv, taps, attention_out, gate_up, down })
     }
 }
 
@@ -169,8 +250,9 @@ impl Transformer {
             layers: (0..config.layers)
                 .map(|index| Layer::load(weights, &config, index))
                 .collect::<Result<_, _>>()?,
-            norm: weights.vector(NORM, config.hidden)?,
-            rotation: Rotation::new(context, config.head_dim, &config.rope),
+            norm: last_norm(weights, &config)?,
+            places: config.places(),
+            rotations: config.ropes().map(|rope| Rotation::new(context, config.head_dim, rope)).collect(),
             config,
         })
     }
@@ -205,15 +287,16 @@ impl Transformer {
     /// If the tensor library fails, also when a cache is too short.
     pub(crate) fn forward(&self, parts: &mut [Part<'_>], memory: Vec<f32>) -> candle_core::Result<Vec<f32>> {
         let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
-        let mut x = self.embedding.rows(&tokens)?;
+        let Config { norm_epsilon: epsilon, activation, scales, .. } = self.config;
+        let mut x = scaled(self.embedding.rows(&tokens)?, scales.embedding)?;
         for (index, layer) in self.layers.iter().enumerate() {
             let Some(attended) = self.attention(layer, index, &x, parts)? else { return Ok(memory) };
             x = attended;
-            let hidden = ops::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
-            let hidden = ops::gated_silu(&layer.gate_up.apply(&hidden)?)?;
-            x = layer.down.apply_plus(&hidden, &x)?;
+            let hidden = ops::rms_norm(&x, &layer.norms.mlp, epsilon)?;
+            let hidden = ops::gated(&layer.gate_up.apply(&hidden)?, activation)?;
+            x = self.added(&x, &layer.down, &hidden, layer.norms.after.as_ref().map(|[_, mlp]| mlp))?;
         }
-        let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
+        let hidden = ops::rms_norm(&x, &self.norm, epsilon)?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
         let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
         let mut sets: Vec<Option<&TokenSet>> = Vec::new();
@@ -223,7 +306,30 @@ impl Transformer {
                 None => sets.resize(sets.len() + part.wanted, None),
             }
         }
-        Ok(matrix::product(output, &hidden, &sets, memory))
+        let mut rows = matrix::product(output, &hidden, &sets, memory);
+        if let Some(cap) = scales.cap {
+            // Logits that are not wanted are minus infinity.
+            let wanted = rows.iter_mut().filter(|logit| logit.is_finite());
+            wanted.for_each(|logit| *logit = cap * (*logit / cap).tanh());
+        }
+        Ok(rows)
+    }
+
+    /// The stream `x` and what a product of `inputs` gives, normalised by `norm` if there is one.
+    fn added(
+        &self,
+        x: &Tensor,
+        product: &Linear,
+        inputs: &Tensor,
+        norm: Option<&Vec<f32>>,
+    ) -> candle_core::Result<Tensor> {
+        let Config { norm_epsilon: epsilon, scales, .. } = self.config;
+        let given = match norm {
+            None if scales.added == 1.0 => return product.apply_plus(inputs, x),
+            None => product.apply(inputs)?,
+            Some(norm) => ops::rms_norm(&product.apply(inputs)?, norm, epsilon)?,
+        };
+        x + scaled(given, scales.added)?
     }
 
     /// Computes `x` (`[n, hidden]`) plus the attention of layer `index`. The last layer computes only the
@@ -241,16 +347,20 @@ impl Transformer {
             true => wanted(x, parts)?,
             false => Some(x.clone()),
         };
-        let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.attention_norm, self.config.norm_epsilon)?)?;
+        let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.norms.attention, self.config.norm_epsilon)?)?;
         let mut attended = Vec::with_capacity(parts.len());
         let mut start = 0;
         for part in parts {
             let rows = qkv.narrow(0, start, part.tokens.len())?;
             start += part.tokens.len();
             let count = if is_last { part.wanted } else { part.tokens.len() };
-            attended.extend(self.attend(layer, index, &rows, part.cache, count)?);
+            attended.extend(match &layer.taps {
+                None => self.attend(layer, index, &rows, part.cache, count)?,
+                Some(taps) => self.convolve(taps, self.places[index], &rows, part.cache, count)?,
+            });
         }
-        kept.map(|kept| layer.attention_out.apply_plus(&joined(attended)?, &kept)).transpose()
+        let norm = layer.norms.after.as_ref().map(|[attention, _]| attention);
+        kept.map(|kept| self.added(&kept, &layer.attention_out, &joined(attended)?, norm)).transpose()
     }
 
     /// Computes the attention of the last `count` rows of one part to its cache, after writing keys and
@@ -266,24 +376,53 @@ impl Transformer {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
         let position = cache.len();
         let window = self.config.window_of(index);
-        let norm =
-            |which: usize| layer.head_norms.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon });
+        let norm = |which: usize| {
+            layer.norms.heads.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon })
+        };
+        let rotation = self.config.rope_of(index).and_then(|rope| self.rotations.get(rope));
 
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
         let keys = qkv.narrow(1, queries_width, keys_width)?;
         let values = qkv.narrow(1, queries_width + keys_width, keys_width)?;
-        let keys = ops::split_and_rotate(&keys, head_dim, norm(1), &self.rotation, position)?;
+        let keys = ops::split_and_rotate(&keys, head_dim, norm(1), rotation, position)?;
         let values = ops::split(&values, head_dim)?;
-        let (keys, values) = cache.extend(index, &keys, &values)?;
+        let (keys, values) = cache.extend(self.places[index], &keys, &values)?;
         if count == 0 {
             return Ok(None);
         }
         let before = qkv.dim(0)? - count;
         let position = position + before;
         let queries = qkv.narrow(1, 0, queries_width)?.narrow(0, before, count)?;
-        let queries = ops::split_and_rotate(&queries, head_dim, norm(0), &self.rotation, position)?;
-        Attention { position, first_key: 0, window }.apply(&queries, keys, values).map(Some)
+        let queries = ops::split_and_rotate(&queries, head_dim, norm(0), rotation, position)?;
+        let scale = self.config.attention_scale();
+        Attention { position, first_key: 0, window }.apply(scale, &queries, [keys, values]).map(Some)
     }
+
+    /// Computes the convolution of the last `count` rows of one part (gates of the inputs, of the outputs,
+    /// inputs), after writing the inputs of all its rows to its cache; `None` if `count` is zero.
+    fn convolve(
+        &self,
+        taps: &[f32],
+        place: usize,
+        rows: &Tensor,
+        cache: &mut CpuCache,
+        count: usize,
+    ) -> candle_core::Result<Option<Tensor>> {
+        let hidden = self.config.hidden;
+        let part = |which: usize| rows.narrow(1, which * hidden, hidden);
+        let inputs = (part(0)? * part(2)?)?;
+        let seen = cache.extend_rows(place, &inputs, taps.len() / hidden - 1)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let gates = part(1)?.narrow(0, rows.dim(0)? - count, count)?;
+        ops::convolved(&seen, taps, &gates).map(Some)
+    }
+}
+
+/// All numbers times a factor.
+fn scaled(x: Tensor, factor: f32) -> candle_core::Result<Tensor> {
+    if factor == 1.0 { Ok(x) } else { x.affine(f64::from(factor), 0.0) }
 }
 
 /// Rows of `x` whose logits are wanted; `None` if there is none.

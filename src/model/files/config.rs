@@ -1,5 +1,5 @@
-//! Sizes and constants of a model, checked, whatever file they were read from; among them those of rotary
-//! position embedding.
+//! The description of a model, checked, whatever file it was read from: sizes, and what differs between
+//! architectures as data; among it the frequencies of rotary position embedding.
 //!
 //! The scalings of rotation for long texts are those of Hugging Face's `transformers`
 //! (`modeling_rope_utils`), computed in `f64` and rounded once. Scalings that depend on the length of the
@@ -12,7 +12,8 @@ use std::f64::consts::TAU;
 
 use crate::limits::TENSOR_ELEMENTS;
 
-/// Sizes and constants of a model. After [`check`](Self::check) all sizes are at least one.
+/// Sizes of a model, and all in which it differs from others. After [`check`](Self::check) all sizes are at
+/// least one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     pub(crate) hidden: usize,
@@ -28,12 +29,18 @@ pub(crate) struct Config {
     pub(crate) max_positions: usize,
     pub(crate) norm_epsilon: f32,
     pub(crate) rope: Rope,
+    /// Frequencies of the layers that have the window; those of all layers if `None`.
+    pub(crate) window_rope: Option<Rope>,
+    /// Layers that rotate queries and keys.
+    pub(crate) rotated: LayerSet,
     pub(crate) window: Option<Window>,
+    pub(crate) convolution: Option<Convolution>,
     /// True if the output matrix is the embedding.
     pub(crate) tied: bool,
     pub(crate) biases: Biases,
-    /// True if the heads of queries and keys are normalised before they are rotated.
-    pub(crate) head_norms: bool,
+    pub(crate) norms: Norms,
+    pub(crate) activation: Activation,
+    pub(crate) scales: Scales,
 }
 
 /// Products that add a bias.
@@ -44,20 +51,170 @@ pub(crate) struct Biases {
     pub(crate) mlp: bool,
 }
 
+/// Norms beside those before attention, before the multilayer perceptron and after the last layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Norms {
+    /// True if the heads of queries and keys are normalised before they are rotated.
+    pub(crate) heads: bool,
+    /// True if what attention and the multilayer perceptron give is normalised before it is added.
+    pub(crate) after: bool,
+    /// True if the files have all weights of norms less one.
+    pub(crate) less_one: bool,
+}
+
+/// Function of the gate in the multilayer perceptron.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Activation {
+    #[default]
+    Silu,
+    /// GeLU by the hyperbolic tangent.
+    GeluTanh,
+}
+
+impl Activation {
+    /// The function that `config.json` calls so.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "silu" | "swish" => Some(Self::Silu),
+            "gelu_pytorch_tanh" => Some(Self::GeluTanh),
+            _ => None,
+        }
+    }
+}
+
+/// Factors, and a cap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scales {
+    /// Of the embedding.
+    pub(crate) embedding: f32,
+    /// Of the products of queries and keys; one by the root of the size of a head if `None`.
+    pub(crate) attention: Option<f32>,
+    /// Of what attention and the multilayer perceptron add.
+    pub(crate) added: f32,
+    /// Of the logits.
+    pub(crate) logits: f32,
+    /// What no logit exceeds: the cap times the hyperbolic tangent of the logit by the cap.
+    pub(crate) cap: Option<f32>,
+}
+
+impl Default for Scales {
+    fn default() -> Self {
+        Self { embedding: 1.0, attention: None, added: 1.0, logits: 1.0, cap: None }
+    }
+}
+
 /// A sliding window: a token sees itself and the tokens before it, `tokens` in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
     /// Tokens that a token sees, itself included; at least one.
     pub(crate) tokens: usize,
-    /// True for each layer that has the window, false for one that sees all. Layers past the end have it.
-    pub(crate) layers: Vec<bool>,
+    /// Layers that have the window; the others see all.
+    pub(crate) layers: LayerSet,
+}
+
+/// A short convolution between two gates, which some layers have in place of attention.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Convolution {
+    /// Tokens that an output depends on, its own included; at least one.
+    pub(crate) width: usize,
+    /// Layers that convolve; the others have attention.
+    pub(crate) layers: LayerSet,
+}
+
+/// Some of the layers of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum LayerSet {
+    #[default]
+    All,
+    /// All from one on.
+    From(usize),
+    /// All but each one of so many: that of the number itself, of twice the number, and so on, counted from
+    /// one.
+    ButEach(usize),
+    /// Those for which it says so. Layers past the end are in it.
+    Listed(Vec<bool>),
+}
+
+impl LayerSet {
+    /// True if the layer is one of them.
+    pub(crate) fn has(&self, layer: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::From(first) => layer >= *first,
+            Self::ButEach(period) => !(layer + 1).is_multiple_of(*period),
+            Self::Listed(layers) => layers.get(layer).copied().unwrap_or(true),
+        }
+    }
 }
 
 impl Config {
     /// The window of a layer, in tokens; `None` if it sees all.
     pub(crate) fn window_of(&self, layer: usize) -> Option<usize> {
         let window = self.window.as_ref()?;
-        window.layers.get(layer).copied().unwrap_or(true).then_some(window.tokens)
+        window.layers.has(layer).then_some(window.tokens)
+    }
+
+    /// Tokens that a layer's convolution sees; `None` if it has attention.
+    pub(crate) fn convolution_of(&self, layer: usize) -> Option<usize> {
+        let convolution = self.convolution.as_ref()?;
+        convolution.layers.has(layer).then_some(convolution.width)
+    }
+
+    /// Number of the layers of a cache that a layer takes: as many as have room for its keys and values, or
+    /// for the inputs of its convolution, which are kept in place of them.
+    pub(crate) fn cached_layers(&self, layer: usize) -> usize {
+        match self.convolution_of(layer) {
+            None => 1,
+            Some(_) => self.hidden.div_ceil((2 * self.kv_heads * self.head_dim).max(1)),
+        }
+    }
+
+    /// The first layer of a cache that each layer takes.
+    pub(crate) fn places(&self) -> Vec<usize> {
+        let places = (0..self.layers).scan(0, |next, layer| {
+            let place = *next;
+            *next += self.cached_layers(layer);
+            Some(place)
+        });
+        places.collect()
+    }
+
+    /// Layers of a cache.
+    pub(crate) fn cache_layers(&self) -> usize {
+        match self.convolution {
+            None => self.layers,
+            Some(_) => (0..self.layers).map(|layer| self.cached_layers(layer)).sum(),
+        }
+    }
+
+    /// The frequencies that a model has, each once.
+    pub(crate) fn ropes(&self) -> impl Iterator<Item = &Rope> {
+        std::iter::once(&self.rope).chain(&self.window_rope)
+    }
+
+    /// Number of the frequencies, of [`ropes`](Self::ropes), by which a layer rotates; `None` if it does not.
+    pub(crate) fn rope_of(&self, layer: usize) -> Option<usize> {
+        let own = self.window_rope.is_some() && self.window_of(layer).is_some();
+        self.rotated.has(layer).then_some(usize::from(own))
+    }
+
+    /// Factor of the products of queries and keys.
+    pub(crate) fn attention_scale(&self) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^24")]
+        let usual = || 1.0 / (self.head_dim as f32).sqrt();
+        self.scales.attention.unwrap_or_else(usual)
+    }
+
+    /// True if the model is computed as Llama's and Qwen's are, but for frequencies, windows, biases and the
+    /// norms of heads.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Norms { after, .. } = self.norms;
+        let rotates = self.rotated == LayerSet::All && self.window_rope.is_none();
+        rotates
+            && self.convolution.is_none()
+            && !after
+            && self.activation == Activation::Silu
+            && self.scales == Scales::default()
     }
 
     /// Checks the sizes against each other; the error says in words what is wrong.
@@ -90,10 +247,19 @@ impl Config {
         if self.window.as_ref().is_some_and(|window| window.tokens == 0) {
             return Err("the sliding window is empty".into());
         }
-        self.rope.check()?;
+        if self.convolution.as_ref().is_some_and(|convolution| convolution.width == 0) {
+            return Err("the convolution is empty".into());
+        }
+        let Scales { embedding, attention, added, logits, cap } = self.scales;
+        let scales = [Some(embedding), attention, Some(added), Some(logits), cap];
+        if let Some(scale) = scales.into_iter().flatten().find(|scale| !(scale.is_finite() && *scale > 0.0)) {
+            return Err(format!("a factor is not a positive number: {scale}"));
+        }
+        self.ropes().try_for_each(Rope::check)?;
         let width =
             self.heads.checked_add(2 * self.kv_heads).and_then(|heads| heads.checked_mul(self.head_dim));
-        let widest = width.map(|width| width.max(2 * self.intermediate).max(self.vocabulary));
+        let widest =
+            width.map(|width| width.max(3 * self.hidden).max(2 * self.intermediate).max(self.vocabulary));
         if widest.and_then(|widest| widest.checked_mul(self.hidden)).is_none_or(|size| size > TENSOR_ELEMENTS)
         {
             return Err("the sizes make a tensor of more than 2^40 elements".into());

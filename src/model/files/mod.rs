@@ -1,9 +1,11 @@
 //! Models as they are stored: configurations and tensors of Hugging Face folders and GGUF files, or made up.
 
+pub(super) mod architectures;
 pub(super) mod config;
-mod config_json;
+mod fields;
 mod gguf;
 pub(super) mod random;
+mod rope_fields;
 mod safetensors;
 pub(super) mod weights;
 
@@ -22,12 +24,13 @@ pub(crate) fn with_weights<T>(
     then: impl FnOnce(&mut dyn Weights, Config) -> Result<T, ModelError>,
 ) -> Result<T, ModelError> {
     if !is_gguf(path) {
-        let config = config_json::parse(&read_text(&path.join("config.json"))?)?;
-        return then(&mut Safetensors::open(path)?, config);
+        let (config, architecture) = architectures::of_folder(&read_text(&path.join("config.json"))?)?;
+        return then(&mut Safetensors::open(path, architecture.names)?, config);
     }
     let gguf = Gguf::open(path)?;
-    let (mut config, paired) = gguf::parse(&gguf)?;
-    let mut weights = GgufWeights::open(&gguf, paired.then_some(config.head_dim))?;
+    let (mut config, architecture) = architectures::of_file(&gguf)?;
+    let paired = architecture.is_paired.then_some(config.head_dim);
+    let mut weights = GgufWeights::open(&gguf, paired, config.norms.after)?;
     if gguf.tensor(FREQUENCIES).is_some() {
         config.rope.scaling = Scaling::Factors(weights.vector(FREQUENCIES, config.head_dim / 2)?);
         config.rope.check().map_err(ModelErrorKind::InvalidMetadata)?;

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::config::{Biases, Config, Rope, Scaling};
+use super::config::{Activation, Biases, Config, LayerSet, Norms, Rope, Scales, Scaling};
 use super::weights::Weights;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::formats::Format;
@@ -59,10 +59,15 @@ impl RandomModel {
             max_positions: 1 << 20,
             norm_epsilon: 1e-5,
             rope: Rope { theta: 1e4, scaling: Scaling::None },
+            window_rope: None,
+            rotated: LayerSet::All,
             window: None,
+            convolution: None,
             tied: true,
             biases: Biases::default(),
-            head_norms: false,
+            norms: Norms::default(),
+            activation: Activation::Silu,
+            scales: Scales::default(),
         };
         config.check().map_err(ModelErrorKind::InvalidConfig)?;
         Ok(config)

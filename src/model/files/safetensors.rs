@@ -25,7 +25,17 @@ pub(crate) struct Safetensors {
     shards: Vec<ShardFile>,
     /// Number of the shard that holds a tensor.
     shard_of: HashMap<String, usize>,
+    /// The start of our names, and what names here have in place of it.
+    prefix: Option<[&'static str; 2]>,
+    /// Parts of our names, and what names here have in place of them.
+    names: &'static [(&'static str, &'static str)],
 }
+
+/// The tensor that tells how a folder names its tensors.
+const EMBEDDING: &str = "model.embed_tokens.weight";
+
+/// Starts of our names, and what models of more than text have in place of them.
+const PREFIXES: [[&str; 2]; 2] = [["model.", "model.language_model."], ["", "language_model."]];
 
 #[derive(Debug)]
 struct ShardFile {
@@ -43,30 +53,49 @@ struct Index {
 
 impl Safetensors {
     /// Opens `model.safetensors`, or else the shards that `model.safetensors.index.json` names, and checks
-    /// their headers.
+    /// their headers. Tensors have other `names` here: parts of ours, and what is in place of them.
     ///
     /// # Errors
     /// If a file is missing, unreadable, damaged or cut short.
-    pub(crate) fn open(folder: &Path) -> Result<Self, ModelError> {
+    pub(crate) fn open(
+        folder: &Path,
+        names: &'static [(&'static str, &'static str)],
+    ) -> Result<Self, ModelError> {
         let single = folder.join(SINGLE);
         let index = folder.join(INDEX);
         let paths = if single.exists() || !index.exists() { vec![single] } else { shards(folder, &index)? };
         let shards = paths.into_iter().map(ShardFile::open).collect::<Result<Vec<_>, _>>()?;
-        let shard_of = shards
+        let shard_of: HashMap<String, usize> = shards
             .iter()
             .enumerate()
             .flat_map(|(index, shard)| shard.header.offset_keys().into_iter().map(move |name| (name, index)))
             .collect();
-        Ok(Self { shards, shard_of })
+        let embedding = |start: &str| EMBEDDING.strip_prefix(start).unwrap_or(EMBEDDING);
+        let has = |[start, own]: &[&str; 2]| shard_of.contains_key(&format!("{own}{}", embedding(start)));
+        let prefix = PREFIXES.into_iter().find(has);
+        Ok(Self { shards, shard_of, prefix, names })
+    }
+
+    /// The name of a tensor in this folder.
+    fn own_name(&self, name: &str) -> String {
+        let name = self.names.iter().fold(name.to_owned(), |name, (ours, own)| name.replace(ours, own));
+        match self.prefix {
+            Some([start, own]) => {
+                name.strip_prefix(start).map_or_else(|| name.clone(), |rest| format!("{own}{rest}"))
+            }
+            None => name,
+        }
     }
 
     /// Finds a tensor of shape `expected`: its shard, first byte and format.
     fn find(&self, name: &str, expected: &[usize]) -> Result<(usize, u64, Format), ModelError> {
+        let name = self.own_name(name);
+        let name = name.as_str();
         let missing = || ModelErrorKind::MissingTensor(name.to_owned());
         let index = *self.shard_of.get(name).ok_or_else(missing)?;
         let shard = self.shards.get(index).ok_or_else(missing)?;
         let TensorInfo { dtype, shape, data_offsets } = shard.header.info(name).ok_or_else(missing)?;
-        if shape != expected {
+        if shape != expected && !weights::is_vector(shape, expected) {
             return Err(ModelErrorKind::Shape {
                 tensor: name.to_owned(),
                 expected: expected.to_vec(),
@@ -210,7 +239,7 @@ mod tests {
             ("c", "BF16", vec![3], second.iter().flat_map(|&v| bf16::from_f32(v).to_le_bytes()).collect()),
         ]);
         std::fs::write(folder.path().join(SINGLE), bytes).unwrap();
-        let mut weights = Safetensors::open(folder.path()).unwrap();
+        let mut weights = Safetensors::open(folder.path(), &[]).unwrap();
         assert_eq!(weights.vector("c", 3).unwrap(), second);
         let matrix = read_matrix(&mut weights, &[("a", 70), ("b", 1)], 3).unwrap();
         let rows = matrix.rows(&[0, 69, 70]).unwrap().to_vec2::<f32>().unwrap();
@@ -224,7 +253,7 @@ mod tests {
         let whole = file(&[("a", "F32", vec![2], vec![0; 8])]);
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
-            let error = Safetensors::open(folder.path()).unwrap_err();
+            let error = Safetensors::open(folder.path(), &[]).unwrap_err();
             assert!(matches!(error.kind(), ModelErrorKind::DamagedWeights { .. }), "{length}: {error}");
         }
         for index in 0..whole.len() {
@@ -232,7 +261,7 @@ mod tests {
                 let mut bytes = whole.clone();
                 bytes[index] ^= 1 << bit;
                 std::fs::write(&path, &bytes).unwrap();
-                if let Ok(mut weights) = Safetensors::open(folder.path()) {
+                if let Ok(mut weights) = Safetensors::open(folder.path(), &[]) {
                     let _ = weights.vector("a", 2);
                 }
             }

@@ -40,6 +40,12 @@ pub(crate) trait Weights {
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError>;
 }
 
+/// True if a tensor of shape `found` can be read as the vector that is `expected`: it has as many numbers.
+pub(crate) fn is_vector(found: &[usize], expected: &[usize]) -> bool {
+    let numbers = found.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
+    expected.len() == 1 && numbers == expected.first().copied()
+}
+
 /// Rows read at a time.
 const BLOCK_ROWS: usize = 64;
 

@@ -2,7 +2,6 @@
 //! another. (`serve` is a folder beside this one.) Three that only print share a file, [`about`].
 
 pub(crate) mod about;
-pub(crate) mod bench_model;
 pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod compile;
@@ -17,4 +16,3 @@ pub(crate) mod inspect;
 pub(crate) mod learn;
 pub(crate) mod mask;
 pub(crate) mod model;
-pub(crate) mod trace;

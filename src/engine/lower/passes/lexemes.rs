@@ -196,23 +196,7 @@ struct LexemePass<'a> {
 impl LexemePass<'_> {
     /// Finds the tokens in the body of a rule, parts first, and regroups everything else.
     fn rule(&mut self, work: &mut WorkGrammar, rule: RuleId) -> Result<(), LimitExceeded> {
-        let mut below = Vec::new();
-        let mut stack = vec![work.body(rule)];
-        while let Some(expr) = stack.pop() {
-            if std::mem::replace(&mut self.seen[expr.index()], true) {
-                continue;
-            }
-            below.push(expr);
-            match work.expr(expr) {
-                Expr::Pattern(_) | Expr::Rule(_) => {}
-                Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
-                Expr::Repeat { part, .. } => stack.push(*part),
-                Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
-            }
-        }
-        // A part has a smaller id than its whole.
-        below.sort_unstable();
-        for expr in below {
+        for expr in work.unseen_below(rule, &mut self.seen) {
             let lexeme = self.lexeme(work, expr);
             self.known[expr.index()] = lexeme;
             if lexeme.is_some_and(|lexeme| lexeme.alone && lexeme.is_token()) {

@@ -96,24 +96,9 @@ pub(in crate::lower) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) 
     let mut exprs: Vec<Option<RegexSize>> = vec![None; work.exprs().len()];
     let mut seen = vec![false; work.exprs().len()];
     for &rule in components.iter().flatten() {
-        let mut below = Vec::new();
-        let mut stack = vec![work.body(rule)];
-        while let Some(expr) = stack.pop() {
-            if std::mem::replace(&mut seen[expr.index()], true) {
-                continue;
-            }
-            below.push(expr);
-            match work.expr(expr) {
-                Expr::Pattern(_) | Expr::Rule(_) => {}
-                Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
-                Expr::Repeat { part, .. } => stack.push(*part),
-                Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
-            }
-        }
-        // Parts have smaller ids than what they are part of. A rule that was not looked at yet is
-        // of the same component, that is, recursive: its body is still `None`.
-        below.sort_unstable();
-        for expr in below {
+        // A rule that was not looked at yet is of the same component, that is, recursive: its body is still
+        // `None`.
+        for expr in work.unseen_below(rule, &mut seen) {
             exprs[expr.index()] = extent(work, &exprs, expr);
         }
     }

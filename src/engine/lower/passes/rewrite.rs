@@ -119,6 +119,28 @@ impl WorkGrammar {
         self.bodies[rule.index()]
     }
 
+    /// Lists the expressions in the body of a rule that were not `seen` yet, parts before what they are part
+    /// of, and marks them.
+    pub(in crate::lower) fn unseen_below(&self, rule: RuleId, seen: &mut [bool]) -> Vec<ExprId> {
+        let mut below = Vec::new();
+        let mut stack = vec![self.body(rule)];
+        while let Some(expr) = stack.pop() {
+            if std::mem::replace(&mut seen[expr.index()], true) {
+                continue;
+            }
+            below.push(expr);
+            match self.expr(expr) {
+                Expr::Pattern(_) | Expr::Rule(_) => {}
+                Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
+                Expr::Repeat { part, .. } => stack.push(*part),
+                Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
+            }
+        }
+        // A part has a smaller id than its whole.
+        below.sort_unstable();
+        below
+    }
+
     pub(in crate::lower) fn name(&self, rule: RuleId) -> &str {
         &self.rules[rule.index()].0
     }

@@ -30,7 +30,7 @@ use crate::model::{Kept, Logits, Model, Rows, formats::KvFormat};
 /// Sequences in the cache.
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
-/// A Llama, Mistral or Qwen model with its cache, as tensors of a device.
+/// A model with its cache, as tensors of a device.
 ///
 /// On a card with [`CardMode::Exact`](super::CardMode::Exact) rows do not depend on what shares a pass. In
 /// other modes they do in their last bits, unlike those of [`CandleModel`](super::CandleModel): products are
@@ -103,7 +103,7 @@ impl TensorModel {
             return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
         }
         let sizes = [config.kv_heads, context, config.head_dim];
-        let cache = KvCache::new(config.layers, sizes, place.precision, &place.device)?;
+        let cache = KvCache::new(config.cache_layers(), sizes, place.precision, &place.device)?;
         let transformer = TensorTransformer::load(weights, config, context, place)?;
         let engine = match place.kernels {
             Some((on, mode)) => transformer

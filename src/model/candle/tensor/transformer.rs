@@ -1,4 +1,4 @@
-//! The transformer that Llama, Mistral and Qwen share, as tensors, and its cache: keys and values of the
+//! The transformer that all architectures share, as tensors, and its cache: keys and values of the
 //! tokens seen, in tensors allocated once.
 //!
 //! Invariants: a pass writes only past the end of the cache, and the caller commits. Positions `0..len` of
@@ -12,21 +12,24 @@ use candle_core::{DType, Device, Result, Tensor};
 use super::factor::{Factor, Product, multiplicable};
 use super::placement::Place;
 use crate::model::candle::card::{LayerWeights, ModelWeights};
-use crate::model::cpu::transformer::{EMBEDDING, NORM, OUTPUT, norms, products};
+use crate::model::cpu::transformer::{
+    EMBEDDING, LayerNorms, OUTPUT, last_norm, norm_weights, products, read_taps,
+};
 use crate::model::cpu::{attention::Attention, ops::Rotation, products::matrix};
 use crate::model::error::ModelError;
-use crate::model::files::{config::Config, weights::Weights};
+use crate::model::files::config::{Activation, Config};
+use crate::model::files::weights::Weights;
 
 /// One block.
 #[derive(Debug)]
 struct Layer {
-    attention_norm: Tensor,
-    /// Queries, keys, values.
+    norms: LayerNorms<Tensor>,
+    /// Queries, keys, values; or gates and inputs of the convolution.
     qkv: Product,
-    /// Norms of the heads of queries and keys.
-    head_norms: Option<[Tensor; 2]>,
+    /// Weights of the convolution, if there is one in place of attention: for each token it sees, the newest
+    /// last, a row `[1, hidden]`.
+    taps: Option<Vec<Tensor>>,
     attention_out: Product,
-    mlp_norm: Tensor,
     /// Gate, up.
     gate_up: Product,
     down: Product,
@@ -43,16 +46,18 @@ pub(super) struct TensorTransformer {
     layers: Vec<Layer>,
     norm: Tensor,
     place: Place,
-    /// Cosines and sines, `[context, head_dim / 2]`.
-    rotation: [Tensor; 2],
+    /// Cosines and sines, `[context, head_dim / 2]`, of [`Config::ropes`].
+    rotations: Vec<[Tensor; 2]>,
+    /// The first layer of the cache that each layer takes.
+    places: Vec<usize>,
 }
 
 /// The data of a pass besides weights and cache.
 struct PassContext {
     position: usize,
     count: usize,
-    cos: Tensor,
-    sin: Tensor,
+    /// Cosines and sines of the positions, of [`Config::ropes`].
+    rotations: Vec<[Tensor; 2]>,
     /// The first key and what is added to the scores, for layers without a window and for those with one.
     views: [(usize, Option<Tensor>); 2],
 }
@@ -76,24 +81,13 @@ impl Layer {
         };
         let (qkv, attention_out) = (product(0)?, product(1)?);
         let (gate_up, down) = (product(2)?, product(3)?);
-        let (attention_norm, mlp_norm, heads) = norms(config, index);
-        let mut vector = |name: &str, length: usize| -> std::result::Result<Tensor, ModelError> {
-            Ok(place.vector(&weights.vector(name, length)?)?)
-        };
-        Ok(Self {
-            attention_norm: vector(&attention_norm, config.hidden)?,
-            mlp_norm: vector(&mlp_norm, config.hidden)?,
-            head_norms: match heads {
-                Some([queries, keys]) => {
-                    Some([vector(&queries, config.head_dim)?, vector(&keys, config.head_dim)?])
-                }
-                None => None,
-            },
-            qkv,
-            attention_out,
-            gate_up,
-            down,
-        })
+        let norms = LayerNorms::names(config, index)
+            .try_map(|named| Ok::<_, ModelError>(place.vector(&norm_weights(weights, config, &named)?)?))?;
+        let taps = read_taps(weights, config, index)?.map(|taps| -> Result<Vec<Tensor>> {
+            let taps = place.vector(&taps)?.reshape((config.hidden, taps.len() / config.hidden))?.t()?;
+            taps.contiguous()?.chunk(taps.dim(0)?, 0)
+        });
+        Ok(Self { norms, qkv, taps: taps.transpose()?, attention_out, gate_up, down })
     }
 }
 
@@ -114,18 +108,23 @@ impl TensorTransformer {
             true => embedding.clone(),
             false => Factor::load(weights, &[(OUTPUT, vocabulary)], config.hidden, place)?,
         };
-        let rotation = Rotation::new(context, config.head_dim, &config.rope);
         let table =
             |values: &[f32]| place.vector(values).and_then(|all| all.reshape((context, config.head_dim / 2)));
-        let (cos, sin) = rotation.tables();
+        let rotations = config.ropes().map(|rope| {
+            let rotation = Rotation::new(context, config.head_dim, rope);
+            let (cos, sin) = rotation.tables();
+            Ok::<_, ModelError>([table(cos)?, table(sin)?])
+        });
+        let rotations = rotations.collect::<std::result::Result<_, _>>()?;
         Ok(Self {
             embedding,
             output,
             layers: (0..config.layers)
                 .map(|index| Layer::load(weights, &config, index, place))
                 .collect::<std::result::Result<_, _>>()?,
-            norm: place.vector(&weights.vector(NORM, config.hidden)?)?,
-            rotation: [table(cos)?, table(sin)?],
+            norm: place.vector(&last_norm(weights, &config)?)?,
+            rotations,
+            places: config.places(),
             place: place.clone(),
             config,
         })
@@ -137,15 +136,16 @@ impl TensorTransformer {
     }
 
     /// All tensors, with those of the cache, as the card's kernels take them; `None` if weights are kept in
-    /// blocks.
+    /// blocks, or the kernels do not compute such a model.
     pub(super) fn weights(&self, cache: &KvCache) -> Option<ModelWeights> {
+        let rotation = self.rotations.first().filter(|_| self.config.is_plain())?;
         let layers = self.layers.iter().zip(cache.tensors()).map(|(layer, [keys, values])| {
             Some(LayerWeights {
-                attention_norm: layer.attention_norm.clone(),
+                attention_norm: layer.norms.attention.clone(),
                 qkv: layer.qkv.matrix()?,
-                head_norms: layer.head_norms.clone(),
+                head_norms: layer.norms.heads.clone(),
                 attention_out: layer.attention_out.matrix()?,
-                mlp_norm: layer.mlp_norm.clone(),
+                mlp_norm: layer.norms.mlp.clone(),
                 gate_up: layer.gate_up.matrix()?,
                 down: layer.down.matrix()?,
                 keys: keys.clone(),
@@ -156,7 +156,7 @@ impl TensorTransformer {
             embedding: self.embedding.floats()?.clone(),
             output: self.output.floats()?.clone(),
             norm: self.norm.clone(),
-            rotation: self.rotation.clone(),
+            rotation: rotation.clone(),
             layers: layers.collect::<Option<_>>()?,
         })
     }
@@ -171,23 +171,42 @@ impl TensorTransformer {
         let count = tokens.len();
         let pass = self.prepare(count, cache.len())?;
         let tokens = Tensor::new(tokens, &self.place.device)?;
-        let mut x = self.embedding.rows(&tokens, self.place.precision)?;
+        let Config { norm_epsilon: epsilon, intermediate, scales, .. } = self.config;
+        let mut x = scaled(self.embedding.rows(&tokens, self.place.precision)?, scales.embedding)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            let attended = self.attention(layer, index, &x, cache, &pass)?;
-            x = (x + attended)?;
-            let hidden = rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
-            let hidden = layer.gate_up.apply(&hidden)?;
-            let gate = hidden.narrow(1, 0, self.config.intermediate)?;
-            let up = hidden.narrow(1, self.config.intermediate, self.config.intermediate)?;
-            x = (x + layer.down.apply(&(gate.silu()? * up)?)?)?;
+            let [attention, mlp] = match &layer.norms.after {
+                Some(norms) => norms.each_ref().map(Some),
+                None => [None; 2],
+            };
+            x = self.added(&x, self.attention(layer, index, &x, cache, &pass)?, attention)?;
+            let hidden = layer.gate_up.apply(&rms_norm(&x, &layer.norms.mlp, epsilon)?)?;
+            let gate = hidden.narrow(1, 0, intermediate)?;
+            let gate = match self.config.activation {
+                Activation::Silu => gate.silu()?,
+                Activation::GeluTanh => gate.gelu()?,
+            };
+            let up = hidden.narrow(1, intermediate, intermediate)?;
+            x = self.added(&x, layer.down.apply(&(gate * up)?)?, mlp)?;
         }
         x = x.narrow(0, count - wanted, wanted)?;
-        let hidden = rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
-        self.output.product(&hidden)?.to_dtype(DType::F32)
+        let hidden = rms_norm(&x, &self.norm, epsilon)?;
+        let logits = self.output.product(&hidden)?.to_dtype(DType::F32)?;
+        match scales.cap.map(f64::from) {
+            Some(cap) => (logits / cap)?.tanh()? * cap,
+            None => Ok(logits),
+        }
+    }
+
+    /// The stream `x` and what a part of a layer gives, normalised by `norm` if there is one.
+    fn added(&self, x: &Tensor, given: Tensor, norm: Option<&Tensor>) -> Result<Tensor> {
+        let given = match norm {
+            Some(norm) => rms_norm(&given, norm, self.config.norm_epsilon)?,
+            None => given,
+        };
+        x + scaled(given, self.config.scales.added)?
     }
 
     fn prepare(&self, count: usize, position: usize) -> Result<PassContext> {
-        let [cos, sin] = &self.rotation;
         let view = |window: Option<usize>| {
             let first_key = window.map_or(0, |window| (position + 1).saturating_sub(window));
             let attention = Attention { position, first_key, window };
@@ -196,11 +215,14 @@ impl TensorTransformer {
             Ok::<_, candle_core::Error>((first_key, unseen.transpose()?))
         };
         let window = self.config.window.as_ref().map(|window| window.tokens);
+        let rotations = self
+            .rotations
+            .iter()
+            .map(|[cos, sin]| Ok([cos.narrow(0, position, count)?, sin.narrow(0, position, count)?]));
         Ok(PassContext {
             position,
             count,
-            cos: cos.narrow(0, position, count)?,
-            sin: sin.narrow(0, position, count)?,
+            rotations: rotations.collect::<Result<_>>()?,
             views: [view(None)?, view(window)?],
         })
     }
@@ -225,21 +247,58 @@ impl TensorTransformer {
         pass: &PassContext,
     ) -> Result<Tensor> {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
-        let qkv = layer.qkv.apply(&rms_norm(x, &layer.attention_norm, epsilon)?)?;
+        let qkv = layer.qkv.apply(&rms_norm(x, &layer.norms.attention, epsilon)?)?;
+        if let Some(taps) = &layer.taps {
+            return layer.attention_out.apply(&self.convolve(taps, self.places[index], &qkv, cache)?);
+        }
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
         let mut queries = split(&qkv.narrow(1, 0, queries_width)?, head_dim)?;
         let mut keys = split(&qkv.narrow(1, queries_width, keys_width)?, head_dim)?;
         let values = split(&qkv.narrow(1, queries_width + keys_width, keys_width)?, head_dim)?;
-        if let Some([of_queries, of_keys]) = &layer.head_norms {
+        if let Some([of_queries, of_keys]) = &layer.norms.heads {
             queries = rms_norm(&queries, of_queries, epsilon)?;
             keys = rms_norm(&keys, of_keys, epsilon)?;
         }
-        let queries = rotate(&queries, &pass.cos, &pass.sin)?;
-        let keys = rotate(&keys, &pass.cos, &pass.sin)?;
+        if let Some([cos, sin]) = self.config.rope_of(index).and_then(|rope| pass.rotations.get(rope)) {
+            queries = rotate(&queries, cos, sin)?;
+            keys = rotate(&keys, cos, sin)?;
+        }
         let (first_key, unseen) = &pass.views[usize::from(self.config.window_of(index).is_some())];
-        let (keys, values) = cache.extend(index, &keys, &values, *first_key)?;
+        let (keys, values) = cache.extend(self.places[index], &keys, &values, *first_key)?;
         debug_assert_eq!(keys.dims().get(1), Some(&(pass.position + pass.count - first_key)));
-        layer.attention_out.apply(&attend(&queries, &keys, &values, unseen.as_ref())?)
+        let scale = self.config.attention_scale();
+        layer.attention_out.apply(&attend(&queries, [&keys, &values], scale, unseen.as_ref())?)
+    }
+}
+
+impl TensorTransformer {
+    /// Computes the convolution of rows of gates of the inputs, gates of the outputs, and inputs, which are
+    /// kept in the cache in the place of keys and values, from layer `place` of it on.
+    fn convolve(&self, taps: &[Tensor], place: usize, rows: &Tensor, cache: &KvCache) -> Result<Tensor> {
+        let Config { hidden, kv_heads, head_dim, .. } = self.config;
+        let (count, side) = (rows.dim(0)?, kv_heads * head_dim);
+        let part = |which: usize| rows.narrow(1, which * hidden, hidden);
+        let inputs = (part(0)? * part(2)?)?;
+        let layers = hidden.div_ceil(2 * side);
+        let inputs = inputs.pad_with_zeros(1, 0, 2 * layers * side - hidden)?;
+        let before = cache.len().min(taps.len() - 1);
+        let mut seen = Vec::with_capacity(2 * layers);
+        for layer in 0..layers {
+            let of = |index: usize| split(&inputs.narrow(1, index * side, side)?, head_dim);
+            let (keys, values) = (of(2 * layer)?, of(2 * layer + 1)?);
+            let (keys, values) = cache.extend(place + layer, &keys, &values, cache.len() - before)?;
+            for held in [keys, values] {
+                seen.push(held.transpose(0, 1)?.contiguous()?.reshape((before + count, side))?);
+            }
+        }
+        let seen = Tensor::cat(&seen, 1)?.narrow(1, 0, hidden)?.to_dtype(DType::F32)?;
+        // Tokens before the first count as zero.
+        let seen = seen.pad_with_zeros(0, taps.len() - 1 - before, 0)?;
+        let mut sum = Tensor::zeros((count, hidden), DType::F32, rows.device())?;
+        for (token, taps) in taps.iter().enumerate() {
+            sum = (sum + seen.narrow(0, token, count)?.broadcast_mul(taps)?)?;
+        }
+        part(1)? * sum.to_dtype(rows.dtype())?
     }
 }
 
@@ -247,6 +306,11 @@ impl TensorTransformer {
 pub(super) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f32) -> Result<Tensor> {
     let wide = x.to_dtype(DType::F32)?.contiguous()?;
     candle_nn::ops::rms_norm(&wide, weight, epsilon)?.to_dtype(x.dtype())
+}
+
+/// All numbers times a factor.
+fn scaled(x: Tensor, factor: f32) -> Result<Tensor> {
+    if factor == 1.0 { Ok(x) } else { x.affine(f64::from(factor), 0.0) }
 }
 
 /// Rows `[n, heads * head_dim]` -> heads `[heads, n, head_dim]`, contiguous.
@@ -263,22 +327,21 @@ fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
 }
 
 /// Attention of `queries` (`[heads, n, head_dim]`) to `keys` and `values` (`[kv_heads, keys, head_dim]`):
-/// rows `[n, heads * head_dim]`. Neighbouring heads share a key head. `unseen` (`[n, keys]`) is added to the
-/// scores: minus infinity where a query does not see a key.
+/// rows `[n, heads * head_dim]`. Neighbouring heads share a key head; the products of queries and keys count
+/// `scale` times. `unseen` (`[n, keys]`) is added to the scores: minus infinity where a query does not see a
+/// key.
 pub(super) fn attend(
     queries: &Tensor,
-    keys: &Tensor,
-    values: &Tensor,
+    [keys, values]: [&Tensor; 2],
+    scale: f32,
     unseen: Option<&Tensor>,
 ) -> Result<Tensor> {
     let (heads, count, head_dim) = queries.dims3()?;
     let (kv_heads, key_count, _) = keys.dims3()?;
     let group = heads / kv_heads;
     let queries = queries.reshape((kv_heads, group * count, head_dim))?;
-    #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^52")]
-    let scale = 1.0 / (head_dim as f64).sqrt();
     let scores = multiplicable(&queries)?.matmul(&multiplicable(keys)?.transpose(1, 2)?)?;
-    let scores = (scores.to_dtype(queries.dtype())?.to_dtype(DType::F32)? * scale)?;
+    let scores = (scores.to_dtype(queries.dtype())?.to_dtype(DType::F32)? * f64::from(scale))?;
     let scores = match unseen {
         Some(unseen) => {
             let scores = scores.reshape((kv_heads, group, count, key_count))?;

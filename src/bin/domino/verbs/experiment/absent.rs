@@ -1,5 +1,5 @@
-//! `domino experiment` and `domino retokenize` in a build without experiments: they say how to build one with
-//! them.
+//! `domino experiment`, `trace`, `bench-model` and `retokenize` in a build without experiments: they say how
+//! to build one with them.
 
 use std::ffi::OsString;
 
@@ -10,6 +10,18 @@ use crate::terminal::failure::{BadInput, Exit};
 
 pub(crate) mod retokenize {
     pub(crate) use super::{Experiment as Retokenize, LowExperiment as LowRetokenize, run};
+}
+
+pub(crate) mod bench_model {
+    pub(crate) use super::{Experiment as BenchModel, LowExperiment as LowBenchModel, run};
+}
+
+pub(crate) mod trace {
+    pub(crate) use super::run;
+
+    pub(crate) mod args {
+        pub(crate) use super::super::{Experiment as Trace, LowExperiment as LowTrace};
+    }
 }
 
 /// Say how to build domino with this command. Not in this build: it needs the feature `experiments`.

@@ -1,10 +1,12 @@
 //! `domino experiment`: runs a grid of texts by a definition, or those of several, one after the other, and
-//! summarises them.
+//! summarises them. Beside it are the other commands that measure.
 //!
 //! A record tells its origin: the command, and the commit of the program.
 
 mod args;
+pub(crate) mod bench_model;
 pub(crate) mod retokenize;
+pub(crate) mod trace;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};

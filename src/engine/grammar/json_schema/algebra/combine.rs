@@ -377,31 +377,23 @@ impl Algebra<'_> {
     }
 
     fn strings_in_both(&self, left: &Rc<StringSet>, right: &Rc<StringSet>) -> Checked<Rc<StringSet>> {
-        let Some(known) = of_ends(left, right, &self.ends.any.strings, &self.ends.never.strings) else {
-            return self.fitting_strings(left.intersect(right)).map(Rc::new);
-        };
-        Ok(known)
+        of_ends(left, right, &self.ends.any.strings, &self.ends.never.strings)
+            .map_or_else(|| self.fitting_strings(left.intersect(right)).map(Rc::new), Ok)
     }
 
     fn strings_in_either(&self, left: &Rc<StringSet>, right: &Rc<StringSet>) -> Checked<Rc<StringSet>> {
-        let Some(known) = of_ends(left, right, &self.ends.never.strings, &self.ends.any.strings) else {
-            return self.fitting_strings(left.union(right)).map(Rc::new);
-        };
-        Ok(known)
+        of_ends(left, right, &self.ends.never.strings, &self.ends.any.strings)
+            .map_or_else(|| self.fitting_strings(left.union(right)).map(Rc::new), Ok)
     }
 
     fn numbers_in_both(&self, left: &Rc<NumberSet>, right: &Rc<NumberSet>) -> Checked<Rc<NumberSet>> {
-        let Some(known) = of_ends(left, right, &self.ends.any.numbers, &self.ends.never.numbers) else {
-            return self.fitting(left.intersect(right)).map(Rc::new);
-        };
-        Ok(known)
+        of_ends(left, right, &self.ends.any.numbers, &self.ends.never.numbers)
+            .map_or_else(|| self.fitting(left.intersect(right)).map(Rc::new), Ok)
     }
 
     fn numbers_in_either(&self, left: &Rc<NumberSet>, right: &Rc<NumberSet>) -> Checked<Rc<NumberSet>> {
-        let Some(known) = of_ends(left, right, &self.ends.never.numbers, &self.ends.any.numbers) else {
-            return self.fitting(left.union(right)).map(Rc::new);
-        };
-        Ok(known)
+        of_ends(left, right, &self.ends.never.numbers, &self.ends.any.numbers)
+            .map_or_else(|| self.fitting(left.union(right)).map(Rc::new), Ok)
     }
 }
 

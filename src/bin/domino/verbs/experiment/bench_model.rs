@@ -6,6 +6,7 @@ use clap::Args;
 use domino::model::candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads};
 use domino::model::passes::{PassTimes, any_tokens};
 use domino::model::{Model, Rows};
+use domino::store::CacheFolder;
 use serde_json::json;
 
 use crate::flags::LowDevice;
@@ -113,7 +114,7 @@ impl LowBenchModel {
 }
 
 /// Measures and prints the times.
-pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> anyhow::Result<Exit> {
     join_threads(command.threads);
     let room = command.prompt.max(command.context + command.most);
     let (mut model, name) = load(&command.source, &command.load, command.by)?;

@@ -4,6 +4,10 @@ use serde_json::json;
 
 use super::*;
 
+fn parse(text: &str) -> Result<Config, ModelError> {
+    Ok(of_folder(text)?.0)
+}
+
 fn base() -> Value {
     json!({
         "architectures": ["MistralForCausalLM"], "hidden_size": 32, "intermediate_size": 64,
@@ -64,6 +68,7 @@ fn layers_have_the_attention_windows_of_the_config() {
 fn unsupported_variations_are_refused_by_name() {
     for (field, value) in [
         ("hidden_act", json!("gelu")),
+        ("hidden_activation", json!("relu")),
         ("rope_scaling", json!({"rope_type": "dynamic", "factor": 8.0})),
         ("rope_scaling", json!({"type": "su"})),
         ("rope_scaling", json!(true)),

@@ -14,7 +14,7 @@ mod walk;
 use std::io::{BufRead, Write};
 use std::{path::Path, time::Instant};
 
-use domino::{TokenId, Vocabulary, VocabularyError, vocab::Tokenizer};
+use domino::{TokenId, Vocabulary, VocabularyError, store::CacheFolder, vocab::Tokenizer};
 use serde_json::json;
 
 use self::args::Trace;
@@ -38,7 +38,7 @@ impl From<Malformed> for BadInput {
 }
 
 /// Measures, writes the cell and prints its summary.
-pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit> {
     // All mistakes of the user are found before the first clock starts.
     let output = command.out.as_deref().map(Output::prepare).transpose()?;
     let tokenizer = command.tokens.locate()?;

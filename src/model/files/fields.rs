@@ -1,0 +1,139 @@
+//! What the files of a model say of it: fields of `config.json`, or keys of GGUF metadata.
+//!
+//! Invariant: whatever is there and cannot be understood is an error that names it.
+
+use serde_json::Value;
+
+use domino_engine::gguf::{Gguf, MetadataValue};
+
+use super::config::LayerSet;
+use crate::model::error::{ModelError, ModelErrorKind};
+
+/// Names of a setting: in `config.json`, and in GGUF metadata behind the architecture. One that a notation
+/// lacks is empty.
+pub(crate) type Setting = [&'static str; 2];
+
+/// The fields of a model's files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ModelFields<'a> {
+    /// Those of `config.json`; missing sizes have defaults.
+    Folder { config: &'a Value, defaults: &'static [(&'static str, usize)] },
+    /// Those of a GGUF file, under the prefix of its architecture, such as `llama.block_count`.
+    File { gguf: &'a Gguf, architecture: &'a str },
+}
+
+impl<'a> ModelFields<'a> {
+    /// Those of a GGUF file; `None` for a folder.
+    pub(crate) fn file(&self) -> Option<&'a Gguf> {
+        match self {
+            Self::Folder { .. } => None,
+            Self::File { gguf, .. } => Some(gguf),
+        }
+    }
+
+    /// A field of `config.json`, also if it is `null`. Models of more than text have what is said of text in
+    /// `text_config`.
+    pub(crate) fn value(&self, name: &str) -> Option<&'a Value> {
+        let Self::Folder { config, .. } = self else { return None };
+        config.get("text_config").and_then(|text| text.get(name)).or_else(|| config.get(name))
+    }
+
+    /// A key of GGUF metadata.
+    pub(crate) fn metadata(&self, key: &str) -> Option<&'a MetadataValue> {
+        let Self::File { gguf, architecture } = self else { return None };
+        gguf.get(&format!("{architecture}.{key}"))
+    }
+
+    /// The name of a setting in this notation.
+    pub(crate) fn name(&self, [folder, file]: Setting) -> String {
+        match self {
+            Self::Folder { .. } => folder.to_owned(),
+            Self::File { architecture, .. } => format!("{architecture}.{file}"),
+        }
+    }
+
+    pub(crate) fn invalid(&self, reason: impl Into<String>) -> ModelError {
+        match self {
+            Self::Folder { .. } => ModelErrorKind::InvalidConfig(reason.into()).into(),
+            Self::File { .. } => ModelErrorKind::InvalidMetadata(reason.into()).into(),
+        }
+    }
+
+    pub(crate) fn unsupported(&self, setting: Setting, value: impl std::fmt::Display) -> ModelError {
+        ModelErrorKind::Unsupported { field: self.name(setting), value: value.to_string() }.into()
+    }
+
+    /// Reads a size; `None` if it is missing.
+    pub(crate) fn size(&self, setting: Setting) -> Result<Option<usize>, ModelError> {
+        let of = |number: u64| usize::try_from(number).ok();
+        let wrong = |value: String| self.invalid(format!("{} = {value} is not a size", self.name(setting)));
+        match *self {
+            Self::Folder { defaults, .. } => match self.value(setting[0]) {
+                None | Some(Value::Null) => {
+                    Ok(defaults.iter().find(|(name, _)| *name == setting[0]).map(|&(_, size)| size))
+                }
+                Some(value) => value.as_u64().and_then(of).map(Some).ok_or_else(|| wrong(value.to_string())),
+            },
+            Self::File { .. } => {
+                let Some(value) = self.metadata(setting[1]) else { return Ok(None) };
+                // Some files have one number for each layer: accepted if all that have one have the same.
+                let all = || {
+                    let first = value.as_integers()?.iter().find(|&&size| size != 0)?;
+                    let mut others = value.as_integers()?.iter().filter(|&&size| size != 0);
+                    usize::try_from(*first).ok().filter(|_| others.all(|size| size == first))
+                };
+                let size = value.as_u64().and_then(of).or_else(all);
+                size.map(Some).ok_or_else(|| wrong(format!("{value:?}")))
+            }
+        }
+    }
+
+    /// Reads a size that must be there.
+    pub(crate) fn required(&self, setting: Setting) -> Result<usize, ModelError> {
+        self.size(setting)?.ok_or_else(|| self.invalid(format!("there is no {}", self.name(setting))))
+    }
+
+    /// Reads a number; `None` if it is missing.
+    pub(crate) fn number(&self, setting: Setting) -> Result<Option<f64>, ModelError> {
+        let wrong = |value: String| self.invalid(format!("{} = {value} is not a number", self.name(setting)));
+        match (self.value(setting[0]), self.metadata(setting[1])) {
+            (None | Some(Value::Null), None) => Ok(None),
+            (Some(value), _) => value.as_f64().map(Some).ok_or_else(|| wrong(value.to_string())),
+            (_, Some(value)) => value.as_f64().map(Some).ok_or_else(|| wrong(format!("{value:?}"))),
+        }
+    }
+
+    /// Reads a switch of `config.json`; `None` if it is missing.
+    pub(crate) fn switch(&self, name: &'static str) -> Result<Option<bool>, ModelError> {
+        match self.value(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(on)) => Ok(Some(*on)),
+            Some(value) => Err(self.unsupported([name, ""], value)),
+        }
+    }
+
+    /// Reads the tokens of the sliding window. A field that is `null`, or a key that is zero, asks for none;
+    /// a missing field has a default.
+    pub(crate) fn window(&self) -> Result<Option<usize>, ModelError> {
+        let tokens = self.size(["sliding_window", "attention.sliding_window"])?;
+        Ok(match self {
+            Self::Folder { .. } => tokens.filter(|_| self.value("sliding_window") != Some(&Value::Null)),
+            Self::File { .. } => tokens.filter(|&tokens| tokens > 0),
+        })
+    }
+
+    /// Reads the layers that have the window, by their names in `layer_types`; `None` if there are none.
+    pub(crate) fn window_layers(&self, layers: usize) -> Result<Option<LayerSet>, ModelError> {
+        let Some(types) = self.value("layer_types").and_then(Value::as_array) else { return Ok(None) };
+        if types.len() != layers {
+            let reason = format!("layer_types has {} entries for {layers} layers", types.len());
+            return Err(self.invalid(reason));
+        }
+        let has = |kind: &Value| match kind.as_str() {
+            Some("sliding_attention") => Ok(true),
+            Some("full_attention") => Ok(false),
+            _ => Err(self.unsupported(["layer_types", ""], kind)),
+        };
+        Ok(Some(LayerSet::Listed(types.iter().map(has).collect::<Result<_, _>>()?)))
+    }
+}
