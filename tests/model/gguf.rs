@@ -36,8 +36,8 @@ const TOLERANCE: f32 = 1e-4;
 
 /// Largest error allowed where inputs or weights are rounded to eight bits, relative to the logits (root mean
 /// square). The models' weights are random, so errors grow from layer to layer as they would not in a trained
-/// model.
-const ROUNDED: f64 = 0.06;
+/// model; the deepest has seven.
+const ROUNDED: f64 = 0.08;
 
 /// Texts of each model, written twice.
 const SEEDS: u64 = 40;

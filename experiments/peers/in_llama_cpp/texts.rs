@@ -5,9 +5,9 @@
 //! its server does: a token is drawn without the grammar, and again with it where the grammar refuses the
 //! first. `masks` and `drafts` are Domino's; drafts learn from text to text.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::sync::{Arc, Mutex};
-use std::{collections::HashMap, error::Error, num::NonZeroUsize, path::PathBuf, time::Instant};
+use std::{error::Error, num::NonZeroUsize, path::PathBuf, time::Instant};
 
 use domino::decode::{Decoder, Finish, Sampling};
 use domino::proposer::{CountProposer, DraftLength, DraftRecipe, Learning, Prior};
@@ -18,7 +18,7 @@ use llama_cpp_2::model::{LlamaModel, params::LlamaModelParams};
 use llama_cpp_2::token::{LlamaToken, data::LlamaTokenData, data_array::LlamaTokenDataArray};
 use llama_cpp_2::{llama_backend::LlamaBackend, llama_batch::LlamaBatch, sampling::LlamaSampler};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Tokens that a text has room for, its prompt included.
 const CONTEXT: u32 = 4096;
@@ -29,12 +29,8 @@ type Failed = Box<dyn Error>;
 struct Job {
     model: PathBuf,
     threads: NonZeroUsize,
-    grammar: Option<Notations>,
-}
-
-#[derive(Deserialize)]
-struct Notations {
-    texts: HashMap<String, String>,
+    /// The texts of the grammar by notation, in `texts`.
+    grammar: Value,
 }
 
 #[derive(Deserialize)]
@@ -73,17 +69,9 @@ fn read<T: DeserializeOwned>() -> Result<Option<T>, Failed> {
     Ok(if bytes == 0 { None } else { Some(serde_json::from_str(&line)?) })
 }
 
-fn write(answer: &impl Serialize) -> Result<(), Failed> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, answer)?;
-    out.write_all(b"\n")?;
-    Ok(out.flush()?)
-}
-
 /// The text of the grammar in a notation.
 fn notation<'a>(job: &'a Job, name: &str) -> Result<&'a str, Failed> {
-    let text = job.grammar.as_ref().and_then(|grammar| grammar.texts.get(name));
-    Ok(text.ok_or_else(|| format!("the grammar is not there in {name}"))?)
+    Ok(job.grammar["texts"][name].as_str().ok_or_else(|| format!("the grammar is not there in {name}"))?)
 }
 
 fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
@@ -93,7 +81,7 @@ fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
     let begun = Instant::now();
     let grammar = Grammar::parse(Syntax::Gbnf, notation(job, "gbnf")?, &Limits::default())?;
     let compiled = Compiler::new(model.vocabulary()?).compile(&grammar)?;
-    write(&json!({ "compile_seconds": begun.elapsed().as_secs_f64() }))?;
+    println!("{}", json!({ "compile_seconds": begun.elapsed().as_secs_f64() }));
     let tokenizer = Tokenizer::from_tokenizer_file(&job.model)?;
     let recipe = DraftRecipe::standard(&tokenizer, compiled.vocabulary(), false);
     let counts = Arc::new(Mutex::new(CountProposer::new(Prior::new(&compiled), Learning::Online)));
@@ -115,7 +103,7 @@ fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
         }
         let seconds = begun.elapsed().as_secs_f64();
         let stats = steps.stats();
-        write(&Written {
+        let written = Written {
             tokens: steps.tokens().iter().map(|token| token.raw()).collect(),
             finish: if steps.finish() == Some(Finish::Length) { "length" } else { "stop" },
             seconds,
@@ -123,7 +111,8 @@ fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
             passes: stats.passes,
             drafted: stats.drafted,
             accepted: stats.accepted,
-        })?;
+        };
+        println!("{}", serde_json::to_string(&written)?);
     }
     Ok(())
 }
@@ -136,12 +125,9 @@ fn by_samplers(way: &str, job: &Job) -> Result<(), Failed> {
     let params = params.with_n_batch(CONTEXT).with_n_threads(threads).with_n_threads_batch(threads);
     let mut context = model.new_context(&backend, params)?;
     let begun = Instant::now();
-    let factory = match way {
-        "llguidance" => {
-            Some(llguidance::ParserFactory::new_simple(&LlamaSampler::llguidance_tok_env(&model))?)
-        }
-        _ => None,
-    };
+    let tokens = || LlamaSampler::llguidance_tok_env(&model);
+    let factory = (way == "llguidance").then(|| llguidance::ParserFactory::new_simple(&tokens()));
+    let factory = factory.transpose()?;
     let grammar = || -> Result<Option<LlamaSampler>, Failed> {
         match &factory {
             Some(factory) => {
@@ -154,12 +140,13 @@ fn by_samplers(way: &str, job: &Job) -> Result<(), Failed> {
         }
     };
     grammar()?;
-    write(&json!({ "compile_seconds": begun.elapsed().as_secs_f64() }))?;
+    println!("{}", json!({ "compile_seconds": begun.elapsed().as_secs_f64() }));
     while let Some(asked) = read::<Asked>()? {
         // As with each request to llama.cpp's server, the grammar is read anew.
         let begun = Instant::now();
         let written = text(&model, &mut context, &asked, grammar()?)?;
-        write(&Written { seconds: begun.elapsed().as_secs_f64(), ..written })?;
+        let written = Written { seconds: begun.elapsed().as_secs_f64(), ..written };
+        println!("{}", serde_json::to_string(&written)?);
     }
     Ok(())
 }
@@ -200,7 +187,7 @@ fn text(
         if written.tokens.is_empty() {
             written.first_seconds = begun.elapsed().as_secs_f64();
         }
-        if model.is_eog_token(token) {
+        if model.vocab().is_eog(token) {
             written.finish = "stop";
             break;
         }

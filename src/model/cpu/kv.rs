@@ -403,8 +403,8 @@ impl KvMemory {
         self.layout.parts * blocks * self.layout.size
     }
 
-    /// Writes `rows` (`[n, width]`) in the place of keys and values, from `position` on: of `layer`, and of as
-    /// many after it as they need.
+    /// Writes `rows` (`[n, width]`) in the place of keys and values, from `position` on: of `layer`, and of
+    /// as many after it as they need.
     ///
     /// # Errors
     /// If they do not fit, or there are no such layers.
@@ -555,8 +555,8 @@ impl CpuCache {
     }
 
     /// Writes the inputs `rows` (`[n, width]`) of the convolution of the tokens after the ones held, in the
-    /// place of keys and values from `layer` on, and returns those of `before` tokens before them (of fewer if
-    /// there are not as many) and of these.
+    /// place of keys and values from `layer` on, and returns those of `before` tokens before them (of fewer
+    /// if there are not as many) and of these.
     ///
     /// # Errors
     /// If the shapes do not fit or there is no such layer.

@@ -215,10 +215,10 @@ impl WithSimd for GateRow<'_> {
 /// The root of 2 by pi, in GeLU by the hyperbolic tangent (arXiv 1606.08415).
 const GELU: f32 = 0.797_884_6;
 
-/// Convolves inputs along the tokens: rows of `width` numbers one after the other, of which the last are those
-/// of the gates' rows. A number of an output is the sum of its tokens' inputs, the newest last, each times its
-/// tap (`taps`: of each number, the newest last), times its gate (`[n, width]`). Tokens before the first
-/// count as zero.
+/// Convolves inputs along the tokens: rows of `width` numbers one after the other, of which the last are
+/// those of the gates' rows. A number of an output is the sum of its tokens' inputs, the newest last, each
+/// times its tap (`taps`: of each number, the newest last), times its gate (`[n, width]`). Tokens before the
+/// first count as zero.
 pub(crate) fn convolved(inputs: &[f32], taps: &[f32], gates: &Tensor) -> Result<Tensor> {
     let (count, width) = gates.dims2()?;
     let reach = taps.len() / width;

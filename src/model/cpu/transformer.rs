@@ -98,9 +98,9 @@ pub(crate) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
 pub(crate) struct LayerNorms<T> {
     pub(crate) attention: T,
     pub(crate) mlp: T,
-    /// Those of what attention and the multilayer perceptron give.
+    /// The norms of what attention and the multilayer perceptron give.
     pub(crate) after: Option<[T; 2]>,
-    /// Those of the heads of queries and keys.
+    /// The norms of the heads of queries and keys.
     pub(crate) heads: Option<[T; 2]>,
 }
 
@@ -141,8 +141,8 @@ impl<T> LayerNorms<T> {
     }
 }
 
-/// Name and length of the weights of a layer's convolution, if it has one: `[hidden, width]`, the newest token
-/// last.
+/// Returns name and length of the weights of a layer's convolution, if it has one: `[hidden, width]`, the
+/// newest token last.
 fn taps(config: &Config, layer: usize) -> Option<(String, usize)> {
     let width = config.convolution_of(layer)?;
     Some((format!("model.layers.{layer}.conv.conv.weight"), width * config.hidden))

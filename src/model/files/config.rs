@@ -85,15 +85,15 @@ impl Activation {
 /// Factors, and a cap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scales {
-    /// Of the embedding.
+    /// The factor of the embedding.
     pub(crate) embedding: f32,
-    /// Of the products of queries and keys; one by the root of the size of a head if `None`.
+    /// The factor of the products of queries and keys; one by the root of the size of a head if `None`.
     pub(crate) attention: Option<f32>,
-    /// Of what attention and the multilayer perceptron add.
+    /// The factor of what attention and the multilayer perceptron add.
     pub(crate) added: f32,
-    /// Of the logits.
+    /// The factor of the logits.
     pub(crate) logits: f32,
-    /// What no logit exceeds: the cap times the hyperbolic tangent of the logit by the cap.
+    /// Limit on logits, which become the cap times the hyperbolic tangent of the logit by the cap.
     pub(crate) cap: Option<f32>,
 }
 
@@ -131,7 +131,7 @@ pub(crate) enum LayerSet {
     /// All but each one of so many: that of the number itself, of twice the number, and so on, counted from
     /// one.
     ButEach(usize),
-    /// Those for which it says so. Layers past the end are in it.
+    /// The layers for which it says so. Layers past the end are in it.
     Listed(Vec<bool>),
 }
 

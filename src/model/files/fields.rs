@@ -1,4 +1,4 @@
-//! What the files of a model say of it: fields of `config.json`, or keys of GGUF metadata.
+//! Settings in the files of a model: fields of `config.json`, or keys of GGUF metadata.
 //!
 //! Invariant: whatever is there and cannot be understood is an error that names it.
 
@@ -16,14 +16,14 @@ pub(crate) type Setting = [&'static str; 2];
 /// The fields of a model's files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ModelFields<'a> {
-    /// Those of `config.json`; missing sizes have defaults.
+    /// The fields of `config.json`; missing sizes have defaults.
     Folder { config: &'a Value, defaults: &'static [(&'static str, usize)] },
-    /// Those of a GGUF file, under the prefix of its architecture, such as `llama.block_count`.
+    /// The keys of a GGUF file, under the prefix of its architecture, such as `llama.block_count`.
     File { gguf: &'a Gguf, architecture: &'a str },
 }
 
 impl<'a> ModelFields<'a> {
-    /// Those of a GGUF file; `None` for a folder.
+    /// Returns the GGUF file; `None` for a folder.
     pub(crate) fn file(&self) -> Option<&'a Gguf> {
         match self {
             Self::Folder { .. } => None,

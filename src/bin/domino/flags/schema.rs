@@ -189,6 +189,7 @@ pub(crate) fn for_checking() -> SchemaOptions {
 }
 
 /// The options for measuring along texts that compare engines: other writers escape as they like.
+#[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
 pub(crate) fn for_comparing() -> SchemaOptions {
     SchemaOptions::default().with_escapes(Escapes::All).with_format(Format::Assert)
 }

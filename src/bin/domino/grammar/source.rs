@@ -252,6 +252,7 @@ impl GrammarText {
     }
 
     /// Parses and compiles the text.
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         self.compile_parsed(&self.parse()?, compiler)
     }

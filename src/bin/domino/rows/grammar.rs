@@ -91,6 +91,7 @@ impl RowGrammar {
     }
 
     /// True if the row says anything about its grammar.
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
     pub(crate) fn is_own(&self) -> bool {
         let says = !self.keys.is_empty() || !self.calling.is_empty() || !self.thinking.is_nothing();
         self.what.is_some() || says

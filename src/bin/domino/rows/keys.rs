@@ -15,6 +15,7 @@ pub(crate) enum RowReader {
     /// `domino check --batch`.
     Check,
     /// `domino trace --batch`.
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
     Trace,
 }
 

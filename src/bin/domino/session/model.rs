@@ -275,6 +275,7 @@ impl Runner {
         }
     }
 
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
     pub(crate) fn random(
         model: &RandomModel,
         options: &LoadOptions,

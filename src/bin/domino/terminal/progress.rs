@@ -121,6 +121,7 @@ impl Drop for Spinner {
 }
 
 /// Makes a bar of `length` steps on standard error, if people read that.
+#[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
 pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
     let target = match wanted() {
         true => ProgressDrawTarget::stderr(),
