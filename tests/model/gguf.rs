@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::model::runner::fixture;
 
 /// Files that experiments/train/fixtures/make_gguf_fixtures.py writes. All quantisations are among them.
-pub(crate) const FIXTURES: [&str; 9] = [
+pub(crate) const FIXTURES: [&str; 10] = [
     "llama_q8_0",
     "llama_q4_0",
     "mistral_f16",
@@ -28,6 +28,7 @@ pub(crate) const FIXTURES: [&str; 9] = [
     "gemma3_q5_0",
     "lfm2_q4_0",
     "smollm3_q8_0",
+    "granite_q8_0",
 ];
 
 /// Largest difference allowed, relative to the largest logit. Weights are the same numbers, so only the order

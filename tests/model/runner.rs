@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
 /// Checkpoints that experiments/train/fixtures/make_model_fixtures.py writes.
-pub(crate) const FIXTURES: [&str; 18] = [
+pub(crate) const FIXTURES: [&str; 19] = [
     "mistral_tied",
     "mistral_untied_window",
     "llama_mha_untied",
@@ -32,6 +32,7 @@ pub(crate) const FIXTURES: [&str; 18] = [
     "qwen3_vl",
     "lfm2_tied",
     "smollm3_tied",
+    "granite_biases",
 ];
 
 /// Largest difference allowed, relative to the largest logit.

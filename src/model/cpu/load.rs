@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_mistake_in_a_description_shows() {
         type Mistake = (&'static str, &'static str, fn(&mut Config));
-        let mistakes: [Mistake; 15] = [
+        let mistakes: [Mistake; 17] = [
             ("gemma3_tied", "norms as they are stored", |config| config.norms.less_one = false),
             ("gemma3_tied", "SiLU", |config| config.activation = Activation::Silu),
             ("gemma3_tied", "an unscaled embedding", |config| config.scales.embedding = 1.0),
@@ -309,6 +309,8 @@ mod tests {
             ("lfm2_tied", "heads that are not normalised", |config| config.norms = Norms::default()),
             ("smollm3_tied", "all layers rotate", |config| config.rotated = LayerSet::All),
             ("qwen3_vl", "heads that are not normalised", |config| config.norms = Norms::default()),
+            ("granite_biases", "the usual scale of attention", |config| config.scales.attention = None),
+            ("granite_biases", "logits that are multiplied", |config| config.scales.logits = 5.0),
         ];
         for (fixture, mistake, change) in mistakes {
             assert!(distance(fixture, |_| ()) < 1e-4, "{fixture}");

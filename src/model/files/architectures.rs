@@ -5,6 +5,7 @@
 //! [`Config`]; see the page on models.
 
 mod gemma3;
+mod granite;
 mod lfm2;
 mod llama;
 mod qwen;
@@ -20,7 +21,7 @@ use super::rope_fields::rope;
 use crate::model::error::{ModelError, ModelErrorKind};
 
 /// All architectures. Where two have a name in common, the first is taken.
-const ALL: [&Architecture; 7] = [
+const ALL: [&Architecture; 8] = [
     &llama::LLAMA,
     &llama::MISTRAL,
     &qwen::QWEN2,
@@ -28,6 +29,7 @@ const ALL: [&Architecture; 7] = [
     &gemma3::GEMMA3,
     &smollm3::SMOLLM3,
     &lfm2::LFM2,
+    &granite::GRANITE,
 ];
 
 /// What an architecture has that its files need not say.
