@@ -91,8 +91,11 @@ fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
         let options = decoder.options_mut();
         (options.seed, options.max_new_tokens) = (asked.seed, asked.max_tokens);
         options.sampling = Sampling::with_temperature(f64::from(asked.temperature))?;
-        let drafter = || recipe.drafter(Box::new(Arc::clone(&counts)), None, DraftLength::Auto);
+        // What passes cost is measured before the first text, and while texts are written.
+        let cost = decoder.drafter().map(|drafter| drafter.pass_cost().clone()).unwrap_or_default();
+        let drafter = || recipe.drafter(Box::new(Arc::clone(&counts)), None, DraftLength::Auto).cost(cost);
         decoder.set_drafter(drafts.then(drafter));
+        decoder.calibrate()?;
         let prompt: Vec<TokenId> = asked.prompt.into_iter().map(TokenId::new).collect();
         let begun = Instant::now();
         let mut steps = decoder.steps(&prompt);
@@ -102,15 +105,14 @@ fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
             first.get_or_insert_with(|| begun.elapsed());
         }
         let seconds = begun.elapsed().as_secs_f64();
-        let stats = steps.stats();
         let written = Written {
             tokens: steps.tokens().iter().map(|token| token.raw()).collect(),
             finish: if steps.finish() == Some(Finish::Length) { "length" } else { "stop" },
             seconds,
             first_seconds: first.map_or(seconds, |first| first.as_secs_f64()),
-            passes: stats.passes,
-            drafted: stats.drafted,
-            accepted: stats.accepted,
+            passes: steps.stats().passes,
+            drafted: steps.stats().drafted,
+            accepted: steps.stats().accepted,
         };
         println!("{}", serde_json::to_string(&written)?);
     }
@@ -158,8 +160,8 @@ fn text(
     asked: &Asked,
     mut grammar: Option<LlamaSampler>,
 ) -> Result<Written, Failed> {
-    #[expect(clippy::cast_possible_truncation, reason = "seeds have 32 bits there")]
-    let draws = LlamaSampler::dist(asked.seed as u32);
+    // Seeds have 32 bits there.
+    let draws = LlamaSampler::dist(u32::try_from(asked.seed & u64::from(u32::MAX))?);
     let mut draw = LlamaSampler::chain_simple([LlamaSampler::temp(asked.temperature), draws]);
     context.clear_kv_cache();
     let begun = Instant::now();
