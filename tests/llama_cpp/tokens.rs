@@ -140,7 +140,7 @@ fn every_way_to_split_text_is_llama_cpps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
     let file = fs::read(root().join("tests/fixtures/gguf/llama_q4_0.gguf")).unwrap();
-    let mut lines: Vec<String> = lines().into_iter().step_by(3).collect();
+    let mut lines = lines();
     lines.extend(
         [
             "It's 2026, they'VE got 12345 or 1,234.5 of 'em;DON'T",
@@ -159,7 +159,7 @@ fn every_way_to_split_text_is_llama_cpps() {
         let tokenizer = Tokenizer::from_tokenizer_file(&path).unwrap();
         kinds.insert(lines.iter().map(|line| tokenizer.encode(line, true).unwrap()).collect::<Vec<_>>());
     }
-    assert!(kinds.len() >= 4, "only {} ways differ on these lines", kinds.len());
+    assert!(kinds.len() > 4, "only {} ways differ on these lines", kinds.len());
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn taps(config: &Config, layer: usize) -> Option<(String, usize)> {
 /// Reads the weights of a layer's convolution, if it has one: `[hidden, width]`, the newest token last.
 ///
 /// # Errors
-/// Those of the weights.
+/// If the tensor is missing, has another length, or cannot be read.
 pub(crate) fn read_taps(
     weights: &mut dyn Weights,
     config: &Config,
@@ -163,7 +163,7 @@ pub(crate) fn read_taps(
 /// Reads the weights of a norm.
 ///
 /// # Errors
-/// Those of the weights.
+/// If the tensor is missing, has another length, or cannot be read.
 pub(crate) fn norm_weights(
     weights: &mut dyn Weights,
     config: &Config,
@@ -176,7 +176,7 @@ pub(crate) fn norm_weights(
 /// Reads the weights of the norm after the last layer, times the factor of the logits.
 ///
 /// # Errors
-/// Those of the weights.
+/// If the tensor is missing, has another length, or cannot be read.
 pub(crate) fn last_norm(weights: &mut dyn Weights, config: &Config) -> Result<Vec<f32>, ModelError> {
     let norm = norm_weights(weights, config, &(NORM.to_owned(), config.hidden))?;
     Ok(norm.into_iter().map(|weight| weight * config.scales.logits).collect())

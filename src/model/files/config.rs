@@ -8,7 +8,7 @@
 //! Invariant: a [`Config`] describes a model that this runner computes exactly; whatever it would have to
 //! ignore or guess is an error of the reader.
 
-use std::f64::consts::TAU;
+use std::{collections::BTreeSet, f64::consts::TAU};
 
 use crate::limits::TENSOR_ELEMENTS;
 
@@ -117,8 +117,8 @@ pub(crate) struct Window {
 pub(crate) struct Convolution {
     /// Tokens that an output depends on, its own included; at least one.
     pub(crate) width: usize,
-    /// Layers that convolve; the others have attention.
-    pub(crate) layers: LayerSet,
+    /// Layers that have attention; the others convolve.
+    pub(crate) attention: BTreeSet<usize>,
 }
 
 /// Some of the layers of a model.
@@ -128,11 +128,10 @@ pub(crate) enum LayerSet {
     All,
     /// All from one on.
     From(usize),
-    /// All but each one of so many: that of the number itself, of twice the number, and so on, counted from
-    /// one.
+    /// All but the last of each group of this many layers.
     ButEach(usize),
-    /// The layers for which it says so. Layers past the end are in it.
-    Listed(Vec<bool>),
+    /// All but these.
+    But(BTreeSet<usize>),
 }
 
 impl LayerSet {
@@ -142,7 +141,7 @@ impl LayerSet {
             Self::All => true,
             Self::From(first) => layer >= *first,
             Self::ButEach(period) => !(layer + 1).is_multiple_of(*period),
-            Self::Listed(layers) => layers.get(layer).copied().unwrap_or(true),
+            Self::But(layers) => !layers.contains(&layer),
         }
     }
 }
@@ -157,23 +156,20 @@ impl Config {
     /// Tokens that a layer's convolution sees; `None` if it has attention.
     pub(crate) fn convolution_of(&self, layer: usize) -> Option<usize> {
         let convolution = self.convolution.as_ref()?;
-        convolution.layers.has(layer).then_some(convolution.width)
+        (!convolution.attention.contains(&layer)).then_some(convolution.width)
     }
 
-    /// Number of the layers of a cache that a layer takes: as many as have room for its keys and values, or
-    /// for the inputs of its convolution, which are kept in place of them.
-    pub(crate) fn cached_layers(&self, layer: usize) -> usize {
-        match self.convolution_of(layer) {
-            None => 1,
-            Some(_) => self.hidden.div_ceil((2 * self.kv_heads * self.head_dim).max(1)),
-        }
+    /// Layers of a cache that a convolution takes: as many as have room for its inputs, which are kept in the
+    /// place of keys and values.
+    fn cached_layers(&self) -> usize {
+        self.hidden.div_ceil(2 * self.kv_heads * self.head_dim)
     }
 
     /// The first layer of a cache that each layer takes.
     pub(crate) fn places(&self) -> Vec<usize> {
         let places = (0..self.layers).scan(0, |next, layer| {
             let place = *next;
-            *next += self.cached_layers(layer);
+            *next += self.convolution_of(layer).map_or(1, |_| self.cached_layers());
             Some(place)
         });
         places.collect()
@@ -181,10 +177,9 @@ impl Config {
 
     /// Layers of a cache.
     pub(crate) fn cache_layers(&self) -> usize {
-        match self.convolution {
-            None => self.layers,
-            Some(_) => (0..self.layers).map(|layer| self.cached_layers(layer)).sum(),
-        }
+        let Some(convolution) = &self.convolution else { return self.layers };
+        let attention = convolution.attention.range(..self.layers).count();
+        attention + (self.layers - attention) * self.cached_layers()
     }
 
     /// The frequencies that a model has, each once.
@@ -208,13 +203,9 @@ impl Config {
     /// True if the model is computed as Llama's and Qwen's are, but for frequencies, windows, biases and the
     /// norms of heads.
     pub(crate) fn is_plain(&self) -> bool {
-        let Norms { after, .. } = self.norms;
-        let rotates = self.rotated == LayerSet::All && self.window_rope.is_none();
-        rotates
-            && self.convolution.is_none()
-            && !after
-            && self.activation == Activation::Silu
-            && self.scales == Scales::default()
+        let same = self.rotated == LayerSet::All && self.activation == Activation::Silu && !self.norms.after;
+        let none = self.window_rope.is_none() && self.convolution.is_none();
+        same && none && self.scales == Scales::default()
     }
 
     /// Checks the sizes against each other; the error says in words what is wrong.
@@ -229,7 +220,8 @@ impl Config {
             ("the number of tokens", self.vocabulary),
             ("the number of positions", self.max_positions),
         ];
-        for (name, size) in sizes {
+        let width = self.convolution.as_ref().map(|own| ("the width of the convolution", own.width));
+        for (name, size) in sizes.into_iter().chain(width) {
             if size == 0 || u32::try_from(size).is_err() {
                 return Err(format!("{name} cannot be {size}"));
             }
@@ -247,8 +239,9 @@ impl Config {
         if self.window.as_ref().is_some_and(|window| window.tokens == 0) {
             return Err("the sliding window is empty".into());
         }
-        if self.convolution.as_ref().is_some_and(|convolution| convolution.width == 0) {
-            return Err("the convolution is empty".into());
+        let sets = [Some(&self.rotated), self.window.as_ref().map(|window| &window.layers)];
+        if sets.contains(&Some(&LayerSet::ButEach(0))) {
+            return Err("groups of layers have no layer".into());
         }
         let Scales { embedding, attention, added, logits, cap } = self.scales;
         let scales = [Some(embedding), attention, Some(added), Some(logits), cap];

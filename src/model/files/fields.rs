@@ -2,6 +2,8 @@
 //!
 //! Invariant: whatever is there and cannot be understood is an error that names it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use domino_engine::gguf::{Gguf, MetadataValue};
@@ -63,6 +65,11 @@ impl<'a> ModelFields<'a> {
         ModelErrorKind::Unsupported { field: self.name(setting), value: value.to_string() }.into()
     }
 
+    /// Reads the layers that have the window, by their names in `layer_types`; `None` if there are none.
+    pub(crate) fn window_layers(&self, layers: usize) -> Result<Option<LayerSet>, ModelError> {
+        Ok(self.full_attention(layers, "sliding_attention")?.map(LayerSet::But))
+    }
+
     /// Reads a size; `None` if it is missing.
     pub(crate) fn size(&self, setting: Setting) -> Result<Option<usize>, ModelError> {
         let of = |number: u64| usize::try_from(number).ok();
@@ -122,18 +129,23 @@ impl<'a> ModelFields<'a> {
         })
     }
 
-    /// Reads the layers that have the window, by their names in `layer_types`; `None` if there are none.
-    pub(crate) fn window_layers(&self, layers: usize) -> Result<Option<LayerSet>, ModelError> {
+    /// Reads the layers with attention to all tokens, by their names in `layer_types`; `None` if there are no
+    /// names. The others are named `without`.
+    pub(crate) fn full_attention(
+        &self,
+        layers: usize,
+        without: &str,
+    ) -> Result<Option<BTreeSet<usize>>, ModelError> {
         let Some(types) = self.value("layer_types").and_then(Value::as_array) else { return Ok(None) };
         if types.len() != layers {
             let reason = format!("layer_types has {} entries for {layers} layers", types.len());
             return Err(self.invalid(reason));
         }
-        let has = |kind: &Value| match kind.as_str() {
-            Some("sliding_attention") => Ok(true),
-            Some("full_attention") => Ok(false),
-            _ => Err(self.unsupported(["layer_types", ""], kind)),
+        let sees_all = |(layer, kind): (usize, &Value)| match kind.as_str() {
+            Some("full_attention") => Some(Ok(layer)),
+            Some(other) if other == without => None,
+            _ => Some(Err(self.unsupported(["layer_types", ""], kind))),
         };
-        Ok(Some(LayerSet::Listed(types.iter().map(has).collect::<Result<_, _>>()?)))
+        types.iter().enumerate().filter_map(sees_all).collect::<Result<_, _>>().map(Some)
     }
 }

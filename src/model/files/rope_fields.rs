@@ -67,7 +67,7 @@ fn of_folder(
     };
     match kind.map(|kind| kind.as_str().unwrap_or_default()) {
         None if place == "rope_parameters" => Ok(Scaling::None),
-        // Of texts, all parts of a position are the same.
+        // The three parts of a position are the same everywhere in a text.
         Some("default" | "mrope") => Ok(Scaling::None),
         Some("linear") => Ok(Scaling::Linear(number("factor")?)),
         Some("llama3") => Ok(Scaling::Llama3 {

@@ -84,11 +84,16 @@ proptest! {
     }
 
     #[test]
-    fn exploring_keeps_to_its_budgets_and_is_the_same_each_time(case in case(1), limits in some_limits()) {
+    fn exploring_keeps_to_its_budgets_and_is_the_same_each_time(
+        case in case(1),
+        mut limits in some_limits(),
+    ) {
         let world = case.build();
+        // A row that another core has made ahead costs exploring no work, so that it comes a little farther.
+        limits.ahead = 0;
         let Some((one, first)) = explored(&world, Lookahead::Unbounded, &limits) else { return Ok(()) };
         let (other, second) = explored(&world, Lookahead::Unbounded, &limits).unwrap();
-        // Tables of terminals are made ahead as well, on another core.
+        // Tables of terminals are shared with other grammars of the vocabulary.
         let kept = |of: &CompiledGrammar| (of.memory().own(), states_and_masks(of));
         prop_assert_eq!((first, kept(&one)), (second, kept(&other)));
         // A state is 20 units at least. Beside the masks there is a number for each state, less than the

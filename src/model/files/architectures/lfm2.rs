@@ -1,10 +1,12 @@
 //! LFM2: short convolutions between gates in place of attention, in all but a few layers.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{Architecture, PLAIN};
 use crate::model::error::ModelError;
-use crate::model::files::config::{Config, Convolution, LayerSet};
+use crate::model::files::config::{Config, Convolution};
 use crate::model::files::fields::ModelFields;
 
 pub(super) const LFM2: Architecture = Architecture {
@@ -43,29 +45,34 @@ fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelEr
     if fields.file().is_none() && fields.switch("block_auto_adjust_ff_dim")? != Some(false) {
         config.intermediate = adjusted(fields, config.intermediate)?;
     }
-    let kinds = fields.value("layer_types").and_then(Value::as_array);
-    let kinds = kinds.map(|kinds| kinds.iter().map(|kind| kind == "conv").collect());
-    // In GGUF files the layers that convolve have no heads of keys.
-    let heads = fields.metadata("attention.head_count_kv").and_then(|heads| heads.as_integers());
-    let heads = || heads.map(|heads| heads.iter().map(|&heads| heads == 0).collect());
-    let listed: Option<Vec<bool>> = kinds.or_else(heads);
-    let listed = listed.filter(|listed| listed.len() == config.layers);
-    let listed = listed.ok_or_else(|| fields.invalid("nothing tells for each layer whether it convolves"))?;
+    let attention = match fields.full_attention(config.layers, "conv")? {
+        Some(layers) => Some(layers),
+        None => listed(fields),
+    };
+    let missing = || fields.invalid("nothing tells which layers have attention");
     let width = fields.required(["conv_L_cache", "shortconv.l_cache"])?;
-    config.convolution = Some(Convolution { width, layers: LayerSet::Listed(listed) });
+    config.convolution = Some(Convolution { width, attention: attention.ok_or_else(missing)? });
     Ok(())
 }
 
-/// The width of the multilayer perceptron, which folders have before it is fitted.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "widths are far below 2^52, and rounded down as `transformers` does"
-)]
+/// Reads the layers that have attention, from a list of them in older folders; in GGUF files, they are those
+/// that have heads of keys.
+fn listed(fields: &ModelFields<'_>) -> Option<BTreeSet<usize>> {
+    if let Some(layers) = fields.value("full_attn_idxs").and_then(Value::as_array) {
+        return layers.iter().map(|layer| usize::try_from(layer.as_u64()?).ok()).collect();
+    }
+    let heads = fields.metadata("attention.head_count_kv")?.as_integers()?;
+    Some(heads.iter().enumerate().filter(|(_, heads)| **heads > 0).map(|(layer, _)| layer).collect())
+}
+
+/// The width of the multilayer perceptron, which folders have before it is fitted: two thirds of that,
+/// rounded up to a multiple.
 fn adjusted(fields: &ModelFields<'_>, width: usize) -> Result<usize, ModelError> {
-    let factor = fields.number(["block_ffn_dim_multiplier", ""])?.unwrap_or(1.0);
-    let fitted = (factor * (2 * width / 3) as f64) as usize;
+    let factor = ["block_ffn_dim_multiplier", ""];
+    if let Some(other) = fields.number(factor)?.filter(|&factor| factor != 1.0) {
+        return Err(fields.unsupported(factor, other));
+    }
+    let fitted = width / 3 * 2 + width % 3 * 2 / 3;
     let multiple = fields.required(["block_multiple_of", ""])?;
     fitted.checked_next_multiple_of(multiple).ok_or_else(|| fields.invalid("block_multiple_of does not fit"))
 }

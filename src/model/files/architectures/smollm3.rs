@@ -17,7 +17,10 @@ pub(super) const SMOLLM3: Architecture = Architecture {
         let period = fields.size(["no_rope_layer_interval", ""])?.unwrap_or(4);
         let listed = fields.value("no_rope_layers").and_then(Value::as_array);
         config.rotated = match listed {
-            Some(layers) => LayerSet::Listed(layers.iter().map(|layer| layer.as_u64() != Some(0)).collect()),
+            Some(layers) => {
+                let still = layers.iter().enumerate().filter(|(_, layer)| layer.as_u64() == Some(0));
+                LayerSet::But(still.map(|(layer, _)| layer).collect())
+            }
             None => LayerSet::ButEach(period),
         };
         if fields.switch("use_sliding_window")? == Some(true) {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::model::files::config::{Rope, Scaling};
 
 fn parse(text: &str) -> Result<Config, ModelError> {
     Ok(of_folder(text)?.0)
@@ -127,4 +128,85 @@ fn numbers_that_fit_no_model_are_refused() {
         }
     }
     assert!(parse("{").is_err() && parse("[]").is_err());
+}
+
+/// A `config.json` of a model of more than text, as its makers publish it: most sizes are left out.
+#[test]
+fn what_a_published_gemma_leaves_out_is_known() {
+    let published = json!({
+        "architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
+        "text_config": {
+            "hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",
+            "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+            "sliding_window": 1024
+        },
+        "vision_config": {"hidden_size": 1152, "num_hidden_layers": 27}
+    });
+    let config = parse(&published.to_string()).unwrap();
+    assert_eq!((config.heads, config.kv_heads, config.head_dim), (8, 4, 256));
+    assert_eq!((config.vocabulary, config.max_positions, config.tied), (262_208, 131_072, true));
+    assert_eq!((config.window_of(4), config.window_of(5)), (Some(1024), None));
+    assert_eq!((config.rope.theta, config.rope.scaling), (1e6, Scaling::Linear(8.0)));
+    assert_eq!(config.window_rope, Some(Rope { theta: 1e4, scaling: Scaling::None }));
+    assert_eq!(config.scales.attention, Some(0.0625));
+}
+
+/// Older folders name the layers that have attention by their numbers.
+#[test]
+fn lfm2_tells_its_layers_in_two_ways() {
+    let mut config = json!({
+        "architectures": ["Lfm2ForCausalLM"], "hidden_size": 1024, "block_ff_dim": 6656,
+        "num_hidden_layers": 4, "num_attention_heads": 16, "vocab_size": 65536, "norm_eps": 1e-5,
+        "max_position_embeddings": 128_000, "full_attn_idxs": [2], "rope_theta": 1e6
+    });
+    let of = |config: &Value| parse(&config.to_string());
+    let old = of(&config).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|layer| old.convolution_of(layer)), [Some(3), Some(3), None, Some(3)]);
+    // A layer's keys and values are 1024 numbers of a token, as many as a convolution's inputs.
+    assert_eq!((old.intermediate, old.cache_layers(), old.places()), (4608, 4, vec![0, 1, 2, 3]));
+    config["layer_types"] = json!(["conv", "conv", "full_attention", "conv"]);
+    assert_eq!(of(&config).unwrap(), old);
+    (config["hidden_size"], config["num_attention_heads"]) = (json!(2048), json!(32));
+    assert_eq!((of(&config).unwrap().cache_layers(), of(&config).unwrap().places()), (7, vec![0, 2, 4, 5]));
+    for (field, value) in [
+        ("conv_L_cache", json!(0)),
+        ("conv_L_cache", json!(u64::MAX)),
+        ("conv_bias", json!(true)),
+        ("layer_types", json!(["conv", "mamba", "full_attention", "conv"])),
+        ("block_multiple_of", json!(0)),
+        ("block_ff_dim", json!(u64::MAX)),
+        ("block_ffn_dim_multiplier", json!(1.5)),
+    ] {
+        let mut wrong = config.clone();
+        wrong[field] = value.clone();
+        assert!(of(&wrong).is_err(), "{field} = {value}");
+    }
+    config["num_hidden_layers"] = json!(u32::MAX);
+    config["layer_types"] = Value::Null;
+    assert_eq!(of(&config).unwrap().cache_layers(), 1 + 2 * (u32::MAX as usize - 1));
+}
+
+#[test]
+fn factors_of_granite_are_one_where_a_folder_has_none() {
+    let mut config = base();
+    config["architectures"] = json!(["GraniteForCausalLM"]);
+    let scales = |config: &Value| parse(&config.to_string()).unwrap().scales;
+    assert_eq!(scales(&config), Scales { attention: Some(1.0), ..Scales::default() });
+    config["logits_scaling"] = json!(8.0);
+    config["embedding_multiplier"] = json!(12.0);
+    assert_eq!((scales(&config).logits, scales(&config).embedding), (0.125, 12.0));
+    config["logits_scaling"] = json!(0.0);
+    assert!(parse(&config.to_string()).is_err());
+}
+
+#[test]
+fn groups_of_no_layers_are_refused() {
+    for (name, field) in
+        [("Gemma3ForCausalLM", "sliding_window_pattern"), ("SmolLM3ForCausalLM", "no_rope_layer_interval")]
+    {
+        let mut config = base();
+        (config["architectures"], config[field]) = (json!([name]), json!(0));
+        config["sliding_window"] = json!(16);
+        assert!(parse(&config.to_string()).is_err(), "{name}");
+    }
 }
