@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::model::runner::fixture;
 
 /// Files that experiments/train/fixtures/make_gguf_fixtures.py writes. All quantisations are among them.
-pub(crate) const FIXTURES: [&str; 10] = [
+pub(crate) const FIXTURES: [&str; 11] = [
     "llama_q8_0",
     "llama_q4_0",
     "mistral_f16",
@@ -29,6 +29,7 @@ pub(crate) const FIXTURES: [&str; 10] = [
     "lfm2_q4_0",
     "smollm3_q8_0",
     "granite_q8_0",
+    "qwen35_q8_0",
 ];
 
 /// Largest difference allowed, relative to the largest logit. Weights are the same numbers, so only the order
@@ -41,7 +42,7 @@ const TOLERANCE: f32 = 1e-4;
 const ROUNDED: f64 = 0.06;
 
 /// Texts of each model, written twice.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 200;
 
 #[derive(Deserialize)]
 struct Expected {

@@ -10,5 +10,7 @@ mod hub;
 mod real;
 // The model runner against reference logits.
 pub(crate) mod runner;
+// Layers with states.
+mod states;
 // The tensor runner.
 mod tensor;

@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
 /// Checkpoints that experiments/train/fixtures/make_model_fixtures.py writes.
-pub(crate) const FIXTURES: [&str; 19] = [
+pub(crate) const FIXTURES: [&str; 21] = [
     "mistral_tied",
     "mistral_untied_window",
     "llama_mha_untied",
@@ -33,6 +33,8 @@ pub(crate) const FIXTURES: [&str; 19] = [
     "lfm2_tied",
     "smollm3_tied",
     "granite_biases",
+    "qwen3_5_tied",
+    "qwen3_5_image",
 ];
 
 /// Largest difference allowed, relative to the largest logit.

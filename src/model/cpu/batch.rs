@@ -40,11 +40,8 @@ impl CandleBatch {
         context: usize,
         sequences: NonZeroUsize,
     ) -> Result<Self, ModelError> {
-        let config @ &Config { kv_heads, head_dim, .. } = transformer.config();
-        let layers = config.cache_layers();
-        let sizes = [kv_heads, context, head_dim];
-        let cache = |_| CpuCache::new(layers, sizes, kv);
-        let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
+        let config = transformer.config();
+        let caches = (0..sequences.get()).map(|_| cache(config, context, kv)).collect::<Result<_, _>>()?;
         Ok(Self { transformer, caches, kv, tokens: usize::MAX, last: None })
     }
 
@@ -83,12 +80,10 @@ impl CandleBatch {
     /// # Errors
     /// If a cache cannot be made.
     pub(crate) fn resize(&mut self, sequences: NonZeroUsize) -> Result<(), ModelError> {
-        let config @ &Config { kv_heads, head_dim, .. } = self.transformer.config();
-        let layers = config.cache_layers();
-        let sizes = [kv_heads, self.context(), head_dim];
+        let context = self.context();
         self.caches.truncate(sequences.get());
         while self.caches.len() < sequences.get() {
-            self.caches.push(CpuCache::new(layers, sizes, self.kv)?);
+            self.caches.push(cache(self.transformer.config(), context, self.kv)?);
         }
         Ok(())
     }
@@ -104,8 +99,12 @@ impl CandleBatch {
     /// Runs checked inputs, [`CHUNK`] tokens at a time; on error the caches may hold some of them.
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
         let width = self.vocabulary_size();
+        // Tokens that a cache must see again, before the new ones.
+        let again: Vec<Vec<u32>> =
+            inputs.iter().map(|input| self.caches[input.sequence].go_back()).collect();
+        let new = |input: &BatchInput<'_>| input.tokens.iter().map(|token| token.raw()).collect::<Vec<_>>();
         let tokens: Vec<Vec<u32>> =
-            inputs.iter().map(|input| input.tokens.iter().map(|token| token.raw()).collect()).collect();
+            inputs.iter().zip(&again).map(|(input, again)| [again.clone(), new(input)].concat()).collect();
         let mut done = vec![0; inputs.len()];
         let nothing = Logits::new(Vec::new(), width);
         let mut rows = vec![nothing; inputs.len()];
@@ -123,13 +122,15 @@ impl CandleBatch {
                 };
                 room -= now.len();
                 // Rows are wanted of the last tokens of an input: here, of those that are in this chunk.
-                let all = input.rows.count(tokens[index].len());
+                let all = input.rows.count(input.tokens.len());
                 let later = rest.len() - now.len();
                 let wanted = all.saturating_sub(later).min(now.len());
                 let sets =
                     input.rows.sets().map(|sets| &sets[all.saturating_sub(later) - wanted..][..wanted]);
-                parts.push(Part { tokens: now, cache, wanted, sets });
-                members.push((index, now.len(), wanted));
+                // What is run again, or of no interest, is not taken back soon.
+                let settled = if wanted == 0 { now.len() } else { again[index].len().saturating_sub(done[index]) };
+                parts.push(Part { tokens: now, cache, wanted, sets, settled });
+                members.push((index, now, wanted));
             }
             if parts.is_empty() {
                 break;
@@ -138,17 +139,23 @@ impl CandleBatch {
             let values = self.transformer.forward(&mut parts, memory)?;
             let all = Logits::new(values, width);
             let mut first = 0;
-            for (index, count, wanted) in members {
+            for (index, now, wanted) in members {
                 let own = all.part(first, wanted);
                 first += wanted;
                 rows[index] = if rows[index].rows() == 0 { own } else { joined(&rows[index], &own) };
-                self.caches[inputs[index].sequence].commit(count);
-                done[index] += count;
+                self.caches[inputs[index].sequence].commit(now);
+                done[index] += now.len();
             }
             self.last = Some(all);
         }
         Ok(rows)
     }
+}
+
+/// An empty cache for `context` tokens.
+fn cache(config: &Config, context: usize, kv: KvFormat) -> candle_core::Result<CpuCache> {
+    let sizes = [config.kv_heads, context, config.head_dim];
+    Ok(CpuCache::new(config.cache_layers(), sizes, kv)?.with_states(config.state_layers()))
 }
 
 /// Concatenates the rows of two passes.
@@ -193,7 +200,7 @@ impl BatchModel for CandleBatch {
         let rows = together(large, || self.run(inputs));
         if rows.is_err() {
             for (input, position) in inputs.iter().zip(before) {
-                self.caches[input.sequence].truncate(position);
+                self.caches[input.sequence].stay(position);
             }
         }
         rows
@@ -218,7 +225,7 @@ impl BatchModel for CandleBatch {
     }
 
     fn copied_block(&self) -> Option<usize> {
-        Some(KEYS)
+        self.config().delta.is_none().then_some(KEYS)
     }
 
     fn copy_out(&self, sequence: usize, positions: Range<usize>) -> Option<KvCopy> {

@@ -1,4 +1,4 @@
-//! Keys and values of the tokens that sequences have seen, on the CPU.
+//! Keys and values of the tokens that sequences have seen, on the CPU, beside states of layers without them.
 //!
 //! A block has keys or values of a head at 16 positions, in the [format](KvFormat) asked for. A block of keys
 //! has the same number of all its positions next to each other, `[head_dim][KEYS]`: so the scores of 16 keys
@@ -25,7 +25,7 @@ use pulp::core_arch::x86::Avx512f;
 use pulp::{Scalar, Simd, bytemuck};
 use rayon::prelude::*;
 
-use super::{pages::Pages, products::packing};
+use super::{delta::DeltaState, pages::Pages, products::packing};
 use crate::model::KvCopy;
 use crate::model::formats::{GROUP, KvFormat};
 
@@ -484,7 +484,7 @@ impl<'a> KvBlocks<'a> {
     }
 }
 
-/// Keys and values of all layers.
+/// Keys and values of all layers, and the states of those that have them in place of these.
 #[derive(Debug)]
 pub(crate) struct CpuCache {
     memory: KvMemory,
@@ -492,6 +492,9 @@ pub(crate) struct CpuCache {
     len: usize,
     /// The most tokens that were written.
     written: usize,
+    states: Vec<DeltaState>,
+    /// The tokens held, if there are states: to run some again where a state has seen too many.
+    tokens: Vec<u32>,
 }
 
 impl CpuCache {
@@ -501,7 +504,44 @@ impl CpuCache {
     /// If its bytes exceed the address space.
     pub(crate) fn new(layers: usize, sizes: [usize; 3], format: KvFormat) -> Result<Self> {
         let memory = KvMemory::new(layers, sizes, format)?;
-        Ok(Self { memory, context: sizes[1], len: 0, written: 0 })
+        Ok(Self { memory, context: sizes[1], len: 0, written: 0, states: Vec::new(), tokens: Vec::new() })
+    }
+
+    /// Gives the empty cache states of this many layers.
+    pub(crate) fn with_states(mut self, layers: usize) -> Self {
+        self.states.resize_with(layers, DeltaState::default);
+        self
+    }
+
+    /// A state, by its number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn state(&mut self, number: usize) -> Result<&mut DeltaState> {
+        match self.states.get_mut(number) {
+            Some(state) => Ok(state),
+            None => candle_core::bail!("no state {number} in the cache"),
+        }
+    }
+
+    /// Goes back to where all states can go on, if they cannot go on after the tokens held. Returns the
+    /// tokens from there on, which must be run again; [`stay`](Self::stay) undoes it.
+    pub(crate) fn go_back(&mut self) -> Vec<u32> {
+        if self.states.iter().all(|state| state.reaches(self.len)) {
+            return Vec::new();
+        }
+        let mut saved = self.states.iter().map(|state| state.saved(self.len));
+        let start = saved.next().unwrap_or_default();
+        let start = if saved.all(|other| other == start) { start } else { 0 };
+        self.states.iter_mut().for_each(|state| state.go_back(start > 0));
+        self.len = start;
+        self.tokens[start..].to_vec()
+    }
+
+    /// Holds `len` tokens again, or fewer, after a pass that failed.
+    pub(crate) fn stay(&mut self, len: usize) {
+        self.len = if self.states.is_empty() { self.len.min(len) } else { len };
+        self.tokens.truncate(len);
     }
 
     /// Number of tokens held.
@@ -568,20 +608,27 @@ impl CpuCache {
         Ok(self.memory.rows(layer, self.len.saturating_sub(before)..end, width))
     }
 
-    /// Commits `count` tokens, which were written to every layer.
-    pub(crate) fn commit(&mut self, count: usize) {
-        self.len = (self.len + count).min(self.context);
+    /// Commits tokens that were written to every layer.
+    pub(crate) fn commit(&mut self, tokens: &[u32]) {
+        if !self.states.is_empty() {
+            // Of tokens that were run again some are there.
+            let there = self.tokens.len().saturating_sub(self.len).min(tokens.len());
+            self.tokens.extend_from_slice(&tokens[there..]);
+        }
+        self.len = (self.len + tokens.len()).min(self.context);
     }
 
     /// Forgets all but the first `len` tokens; `len` is at most what is held. Constant time.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+        self.tokens.truncate(len);
     }
 
-    /// A copy of the keys and values of whole blocks of positions; `None` if they are not held, or not whole.
+    /// A copy of the keys and values of whole blocks of positions; `None` if they are not held, or not whole,
+    /// or there are states, of which these are no copy.
     pub(crate) fn copy_out(&self, positions: Range<usize>) -> Option<KvCopy> {
         let whole = positions.start.is_multiple_of(KEYS) && positions.end.is_multiple_of(KEYS);
-        if !whole || positions.is_empty() || positions.end > self.len {
+        if !whole || positions.is_empty() || positions.end > self.len || !self.states.is_empty() {
             return None;
         }
         let bytes = self.memory.copy_out(positions.start / KEYS..positions.end / KEYS);
@@ -594,7 +641,11 @@ impl CpuCache {
         let whole = self.len.is_multiple_of(KEYS) && positions.is_multiple_of(KEYS);
         let blocks = self.len / KEYS..(self.len + positions) / KEYS;
         let size = self.memory.copied(blocks.len());
-        if !whole || self.len + positions > self.context || size != copy.bytes() {
+        if !whole
+            || self.len + positions > self.context
+            || size != copy.bytes()
+            || !self.states.is_empty()
+        {
             return false;
         }
         self.memory.copy_in(blocks, copy.content());

@@ -162,7 +162,7 @@ pub(crate) fn needs(
     }
     let all = context.checked_next_multiple_of(KEYS).unwrap_or(context).saturating_mul(sequences.get());
     let tokens = options.tokens.map_or(all, |tokens| tokens.clamp(context, all));
-    Ok((context, MemoryEstimate::new(config, options.kv, context, tokens, weights)))
+    Ok((context, MemoryEstimate::new(config, options.kv, [context, tokens, sequences.get()], weights)))
 }
 
 /// Divisor of the memory beside weights and passes that gives the most for full caches, where nobody asks for
@@ -176,7 +176,7 @@ fn usual_context(config: &Config, sequences: NonZeroUsize, options: &LoadOptions
     let limit = options.memory_limit.or_else(available_memory).unwrap_or(u64::MAX);
     let fits = |&context: &usize| {
         let tokens = context.saturating_mul(sequences.get());
-        let need = MemoryEstimate::new(config, options.kv, context, tokens, weights);
+        let need = MemoryEstimate::new(config, options.kv, [context, tokens, sequences.get()], weights);
         need.cache <= limit.saturating_sub(weights.saturating_add(need.pass)) / CACHE_SHARE
     };
     let halves = std::iter::successors(Some(config.max_positions), |context| Some(context / 2));
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_mistake_in_a_description_shows() {
         type Mistake = (&'static str, &'static str, fn(&mut Config));
-        let mistakes: [Mistake; 17] = [
+        let mistakes: [Mistake; 21] = [
             ("gemma3_tied", "norms as they are stored", |config| config.norms.less_one = false),
             ("gemma3_tied", "SiLU", |config| config.activation = Activation::Silu),
             ("gemma3_tied", "an unscaled embedding", |config| config.scales.embedding = 1.0),
@@ -311,6 +311,12 @@ mod tests {
             ("qwen3_vl", "heads that are not normalised", |config| config.norms = Norms::default()),
             ("granite_biases", "the usual scale of attention", |config| config.scales.attention = None),
             ("granite_biases", "logits that are multiplied", |config| config.scales.logits = 5.0),
+            ("qwen3_5_tied", "norms as they are stored", |config| config.norms.less_one = false),
+            ("qwen3_5_image", "half of a head rotates", |config| config.rotary_dim = 8),
+            ("qwen3_5_image", "whole heads rotate", |config| config.rotary_dim = 16),
+            ("qwen3_5_tied", "rates as they are stored, and keys of other heads", |config| {
+                config.delta.as_mut().unwrap().is_converted = true;
+            }),
         ];
         for (fixture, mistake, change) in mistakes {
             assert!(distance(fixture, |_| ()) < 1e-4, "{fixture}");

@@ -11,6 +11,7 @@
 
 pub(super) mod attention;
 pub(super) mod batch;
+mod delta;
 mod kv;
 pub(super) mod load;
 pub(super) mod ops;
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use self::kv::KEYS;
+use self::{delta::DeltaState, kv::KEYS};
 use super::{files::config::Config, formats::KvFormat};
 use crate::ids::as_u64;
 
@@ -39,8 +40,8 @@ pub struct MemoryEstimate {
     /// Tokens of the context.
     pub context: usize,
     /// Keys and values of all tokens there is room for (of each sequence the whole context, unless
-    /// [`LoadOptions::tokens`](crate::model::candle::LoadOptions::tokens) says otherwise), and the rotation
-    /// tables.
+    /// [`LoadOptions::tokens`](crate::model::candle::LoadOptions::tokens) says otherwise), the states of each
+    /// sequence, and the rotation tables.
     pub cache: u64,
     /// The most that one pass over at most 256 tokens takes on top.
     pub pass: u64,
@@ -54,8 +55,13 @@ impl MemoryEstimate {
     }
 
     /// The need of a model whose weights take `weights` bytes, with a context of `context` tokens and room
-    /// for `tokens` in all, whose keys and values are kept as `kv`.
-    pub(crate) fn new(config: &Config, kv: KvFormat, context: usize, tokens: usize, weights: u64) -> Self {
+    /// for `tokens` in all, of some sequences, whose keys and values are kept as `kv`.
+    pub(crate) fn new(
+        config: &Config,
+        kv: KvFormat,
+        [context, tokens, sequences]: [usize; 3],
+        weights: u64,
+    ) -> Self {
         let bytes = |size: usize, factors: &[usize]| {
             factors.iter().fold(as_u64(size), |bytes, &factor| bytes.saturating_mul(as_u64(factor)))
         };
@@ -63,16 +69,18 @@ impl MemoryEstimate {
         let Config { hidden, intermediate, heads, kv_heads, head_dim, vocabulary, .. } = *config;
         let layers = config.cache_layers();
         let queries = CHUNK.min(context);
-        let row = 3 * intermediate + 4 * hidden + 3 * heads * head_dim + vocabulary;
+        let of_state = config.delta.as_ref().map_or(0, |own| 3 * own.channels() + 4 * own.values());
+        let mixed = of_state.max(3 * heads * head_dim);
+        let row = 3 * intermediate + 4 * hidden + mixed + vocabulary;
+        let state = config.delta.as_ref().map_or(0, DeltaState::bytes);
+        let states = bytes(state, &[config.state_layers(), sequences]);
         let rows = [2, layers, kv_heads, tokens.checked_next_multiple_of(KEYS).unwrap_or(tokens)];
         Self {
             weights,
             context,
-            cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows).saturating_add(product(&[
-                config.ropes().count(),
-                context,
-                head_dim,
-            ])),
+            cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows)
+                .saturating_add(states)
+                .saturating_add(product(&[config.ropes().count(), context, config.rotary_dim])),
             pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn each_row(out: &mut [f32], width: usize, run: impl Fn(usize, &mut [
 }
 
 /// Sum of squares in eight lanes.
-fn sum_of_squares(row: &[f32]) -> f32 {
+pub(crate) fn sum_of_squares(row: &[f32]) -> f32 {
     let (chunks, rest) = row.as_chunks::<8>();
     let mut lanes = [0.0_f32; 8];
     for chunk in chunks {
@@ -63,7 +63,7 @@ struct RmsNorm<'a> {
 }
 
 /// Factor that makes the mean square of a row one.
-fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
+pub(crate) fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
     let mean = sum_of_squares(row) / row.len() as f32;
     1.0 / (mean + epsilon).sqrt()
@@ -97,8 +97,8 @@ pub(crate) struct HeadNorm<'a> {
 }
 
 /// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`, normalises them if asked to, and
-/// rotates each pair of numbers (`i`, `i + head_dim / 2`) by the angle of its position, if there is a
-/// rotation; row 0 is at `position`.
+/// rotates each pair (`i`, `i + half`) of the first `2 * half` numbers by the angle of its position, if there
+/// is a rotation of `half` angles; row 0 is at `position`.
 pub(crate) fn split_and_rotate(
     x: &Tensor,
     head_dim: usize,
@@ -128,7 +128,7 @@ impl CustomOp1 for SplitHeads<'_> {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let (values, rows, width, stride) = rows_of(storage, layout)?;
-        let (heads, half) = (width / self.head_dim, self.head_dim / 2);
+        let heads = width / self.head_dim;
         // All positions have angles if the first and the last have.
         let angles = self.rotation.map(|(rotation, position)| {
             rotation.at(position + rows.saturating_sub(1))?;
@@ -145,7 +145,7 @@ impl CustomOp1 for SplitHeads<'_> {
             }
             let angles = angles.and_then(|(rotation, position)| rotation.at(position + index).ok());
             if let Some((cos, sin)) = angles {
-                let (left, right) = out.split_at_mut(half);
+                let (left, right) = out.split_at_mut(cos.len());
                 for ((a, b), (cos, sin)) in left.iter_mut().zip(right).zip(cos.iter().zip(sin)) {
                     (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
                 }
@@ -203,6 +203,7 @@ impl WithSimd for GateRow<'_> {
     fn with_simd<S: Simd>(self, _simd: S) {
         match self.activation {
             Activation::Silu => self.run(|gate| gate / (1.0 + exp(-gate))),
+            Activation::Logistic => self.run(|gate| 1.0 / (1.0 + exp(-gate))),
             // Half of one and the hyperbolic tangent of x is the logistic function of 2 x.
             Activation::GeluTanh => self.run(|gate| {
                 let twice = 2.0 * GELU * (gate + 0.044_715 * gate * gate * gate);
@@ -215,27 +216,32 @@ impl WithSimd for GateRow<'_> {
 /// The root of 2 by pi, in GeLU by the hyperbolic tangent (arXiv 1606.08415).
 const GELU: f32 = 0.797_884_6;
 
-/// Convolves inputs along the tokens: rows of `width` numbers one after the other, of which the last are
-/// those of the gates' rows. A number of an output is the sum of its tokens' inputs, the newest last, each
-/// times its tap (`taps`: of each number, the newest last), times its gate (`[n, width]`). Tokens before the
-/// first count as zero.
-pub(crate) fn convolved(inputs: &[f32], taps: &[f32], gates: &Tensor) -> Result<Tensor> {
-    let (count, width) = gates.dims2()?;
+/// Convolves inputs along the tokens: rows of `width` numbers one after the other, of which outputs are
+/// wanted for the last `count`. A number of an output is the sum of its tokens' inputs, the newest last, each
+/// times its tap (`taps`: of each number, the newest last). Tokens before the first count as zero.
+pub(crate) fn convolution(inputs: &[f32], taps: &[f32], width: usize, count: usize) -> Vec<f32> {
     let reach = taps.len() / width;
     let before = inputs.len() / width - count;
-    let mut out = gates.flatten_all()?.to_vec1::<f32>()?;
-    for (index, out) in out.chunks_exact_mut(width).enumerate() {
-        let mut sums = vec![0.0; width];
-        for tap in 0..reach {
+    let by_age: Vec<f32> =
+        (0..reach).flat_map(|tap| taps.iter().skip(tap).step_by(reach)).copied().collect();
+    let mut out = vec![0.0; count * width];
+    for (index, sums) in out.chunks_exact_mut(width).enumerate() {
+        for (tap, taps) in by_age.chunks_exact(width).enumerate() {
             let Some(token) = (before + index + tap + 1).checked_sub(reach) else { continue };
             let inputs = &inputs[token * width..][..width];
-            for ((sum, input), taps) in sums.iter_mut().zip(inputs).zip(taps.chunks_exact(reach)) {
-                *sum += input * taps[tap];
+            for ((sum, input), tap) in sums.iter_mut().zip(inputs).zip(taps) {
+                *sum += input * tap;
             }
         }
-        out.iter_mut().zip(sums).for_each(|(out, sum)| *out *= sum);
     }
-    Tensor::from_vec(out, (count, width), gates.device())
+    out
+}
+
+/// Computes SiLU of each number.
+pub(crate) fn silu(values: &mut [f32]) {
+    for value in values {
+        *value /= 1.0 + exp(-*value);
+    }
 }
 
 /// Adding and subtracting this rounds to a whole number, which is in the lowest bits of the sum.
@@ -268,7 +274,7 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Computes the tables for positions `0..context` and heads of `head_dim` numbers. Angles are rounded to
+    /// Computes the tables for positions `0..context` and heads of which `head_dim` numbers rotate. Angles are rounded to
     /// `f32` where `transformers` rounds them.
     #[expect(
         clippy::cast_precision_loss,

@@ -7,10 +7,12 @@ use std::iter;
 
 use candle_core::Tensor;
 
+use super::delta::{self, DeltaWeights};
 use super::ops::{self, HeadNorm, Rotation};
 use super::products::matrix::{self, Linear, Matrix, read_matrix};
 use super::{attention::Attention, kv::CpuCache};
-use crate::model::files::{config::Config, weights::Weights};
+use crate::model::files::config::{Activation, Config, Mixer};
+use crate::model::files::weights::Weights;
 use crate::model::{error::ModelError, formats::Instructions};
 use crate::vocab::TokenSet;
 
@@ -19,10 +21,13 @@ use crate::vocab::TokenSet;
 struct Layer {
     /// Weights of the norms.
     norms: LayerNorms<Vec<f32>>,
-    /// The product for queries, keys and values, or for gates and inputs of the convolution.
+    /// The product for queries (with gates), keys and values, for gates and inputs of the convolution, or for
+    /// all that a state takes.
     qkv: Linear,
     /// Weights of the convolution, if the layer has one in place of attention.
     taps: Option<Vec<f32>>,
+    /// Weights of the delta net, if the layer has one.
+    delta: Option<DeltaWeights>,
     attention_out: Linear,
     /// The product for gate and up.
     gate_up: Linear,
@@ -40,6 +45,8 @@ pub(crate) struct Part<'a> {
     pub(crate) wanted: usize,
     /// Sets of the tokens whose logits are wanted, one for each of these rows; all tokens if `None`.
     pub(crate) sets: Option<&'a [TokenSet]>,
+    /// Number of the first tokens that will hardly be taken back.
+    pub(crate) settled: usize,
 }
 
 /// All weights of a model and the rotation tables.
@@ -65,32 +72,39 @@ pub(crate) const NORM: &str = "model.norm.weight";
 /// The tensors of a product: names with their outputs, number of inputs, and whether they are biased.
 pub(crate) type ProductShape = (Vec<(String, usize)>, usize, bool);
 
-/// The products of a layer: queries, keys and values, or gates and inputs of the convolution; the output of
-/// either; gate and up; down.
+/// The products of a layer: queries, keys and values, or what is in place of them; the output; gate and up;
+/// down.
 pub(crate) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
     let (hidden, inner, biases) = (config.hidden, config.intermediate, config.biases);
-    let qkv = vec![
-        (name("self_attn.q_proj"), queries),
-        (name("self_attn.k_proj"), keys),
-        (name("self_attn.v_proj"), keys),
-    ];
-    let gate_up = vec![(name("mlp.gate_proj"), inner), (name("mlp.up_proj"), inner)];
-    let [inputs, outputs] = match config.convolution_of(layer) {
-        None => {
-            let output = vec![(name("self_attn.o_proj"), hidden)];
-            [(qkv, hidden, biases.qkv), (output, queries, biases.attention_out)]
-        }
-        Some(_) => [("conv.in_proj", 3 * hidden), ("conv.out_proj", hidden)]
-            .map(|(part, outputs)| (vec![(name(part), outputs)], hidden, false)),
+    let product = |parts: &[(&str, usize)], inputs: usize, biased: bool| {
+        (parts.iter().map(|(part, outputs)| (name(part), *outputs)).collect(), inputs, biased)
     };
-    [
-        inputs,
-        outputs,
-        (gate_up, hidden, biases.mlp),
-        (vec![(name("mlp.down_proj"), hidden)], inner, biases.mlp),
-    ]
+    let [inputs, outputs] = match config.mixer(layer) {
+        Mixer::Attention => {
+            let asked = if config.gated { 2 * queries } else { queries };
+            let parts = [("self_attn.q_proj", asked), ("self_attn.k_proj", keys), ("self_attn.v_proj", keys)];
+            let output = product(&[("self_attn.o_proj", hidden)], queries, biases.attention_out);
+            [product(&parts, hidden, biases.qkv), output]
+        }
+        Mixer::Convolution(_) => {
+            let output = product(&[("conv.out_proj", hidden)], hidden, false);
+            [product(&[("conv.in_proj", 3 * hidden)], hidden, false), output]
+        }
+        Mixer::Delta(net) => {
+            let parts = [
+                ("linear_attn.in_proj_qkv", net.channels()),
+                ("linear_attn.in_proj_z", net.values()),
+                ("linear_attn.in_proj_b", net.value_heads),
+                ("linear_attn.in_proj_a", net.value_heads),
+            ];
+            let output = product(&[("linear_attn.out_proj", hidden)], net.values(), false);
+            [product(&parts, hidden, false), output]
+        }
+    };
+    let gate_up = product(&[("mlp.gate_proj", inner), ("mlp.up_proj", inner)], hidden, biases.mlp);
+    [inputs, outputs, gate_up, product(&[("mlp.down_proj", hidden)], inner, biases.mlp)]
 }
 
 /// Something of each norm of a layer.
@@ -115,7 +129,7 @@ impl LayerNorms<(String, usize)> {
             attention: name("input_layernorm"),
             mlp: name(mlp),
             after: after.then(|| ["post_attention_layernorm", "post_feedforward_layernorm"].map(name)),
-            heads: (config.norms.heads && config.convolution_of(layer).is_none())
+            heads: (config.norms.heads && matches!(config.mixer(layer), Mixer::Attention))
                 .then(|| ["q_norm", "k_norm"].map(head)),
         }
     }
@@ -144,7 +158,7 @@ impl<T> LayerNorms<T> {
 /// Returns name and length of the weights of a layer's convolution, if it has one: `[hidden, width]`, the
 /// newest token last.
 fn taps(config: &Config, layer: usize) -> Option<(String, usize)> {
-    let width = config.convolution_of(layer)?;
+    let Mixer::Convolution(width) = config.mixer(layer) else { return None };
     Some((format!("model.layers.{layer}.conv.conv.weight"), width * config.hidden))
 }
 
@@ -185,7 +199,12 @@ pub(crate) fn last_norm(weights: &mut dyn Weights, config: &Config) -> Result<Ve
 /// The names and shapes of all tensors of a model.
 pub(crate) fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
     let of_layer = move |layer| {
+        let of_state = match config.mixer(layer) {
+            Mixer::Delta(net) => Some(delta::names(net, layer)),
+            _ => None,
+        };
         let vectors = LayerNorms::names(config, layer).into_all().chain(taps(config, layer));
+        let vectors = vectors.chain(of_state.into_iter().flatten());
         let vectors = vectors.map(|(name, length)| (name, vec![length]));
         let products = products(config, layer).into_iter().flat_map(|(parts, inputs, biased)| {
             parts.into_iter().flat_map(move |(name, outputs)| {
@@ -224,7 +243,8 @@ impl Layer {
         let norms = LayerNorms::names(config, index);
         let norms = norms.try_map(|named| norm_weights(weights, config, &named))?;
         let taps = read_taps(weights, config, index)?;
-        Ok(Self { norms, qkv, taps, attention_out, gate_up, down })
+        let delta = DeltaWeights::load(weights, config, index)?;
+        Ok(Self { norms, qkv, taps, delta, attention_out, gate_up, down })
     }
 }
 
@@ -252,7 +272,7 @@ impl Transformer {
                 .collect::<Result<_, _>>()?,
             norm: last_norm(weights, &config)?,
             places: config.places(),
-            rotations: config.ropes().map(|rope| Rotation::new(context, config.head_dim, rope)).collect(),
+            rotations: config.ropes().map(|rope| Rotation::new(context, config.rotary_dim, rope)).collect(),
             config,
         })
     }
@@ -354,9 +374,14 @@ impl Transformer {
             let rows = qkv.narrow(0, start, part.tokens.len())?;
             start += part.tokens.len();
             let count = if is_last { part.wanted } else { part.tokens.len() };
-            attended.extend(match &layer.taps {
-                None => self.attend(layer, index, &rows, part.cache, count)?,
-                Some(taps) => self.convolve(taps, self.places[index], &rows, part.cache, count)?,
+            let place = self.places[index];
+            attended.extend(match (&layer.taps, &layer.delta) {
+                (Some(taps), _) => self.convolve(taps, place, &rows, part.cache, count)?,
+                (None, Some(delta)) => {
+                    let places = [part.cache.len(), part.settled, count];
+                    delta.apply(&rows, part.cache.state(place)?, places)?
+                }
+                (None, None) => self.attend(layer, index, &rows, part.cache, count)?,
             });
         }
         let norm = layer.norms.after.as_ref().map(|[attention, _]| attention);
@@ -382,8 +407,9 @@ impl Transformer {
         let rotation = self.config.rope_of(index).and_then(|rope| self.rotations.get(rope));
 
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
-        let keys = qkv.narrow(1, queries_width, keys_width)?;
-        let values = qkv.narrow(1, queries_width + keys_width, keys_width)?;
+        let all = qkv.dim(1)? - 2 * keys_width;
+        let keys = qkv.narrow(1, all, keys_width)?;
+        let values = qkv.narrow(1, all + keys_width, keys_width)?;
         let keys = ops::split_and_rotate(&keys, head_dim, norm(1), rotation, position)?;
         let values = ops::split(&values, head_dim)?;
         let (keys, values) = cache.extend(self.places[index], &keys, &values)?;
@@ -392,10 +418,24 @@ impl Transformer {
         }
         let before = qkv.dim(0)? - count;
         let position = position + before;
-        let queries = qkv.narrow(1, 0, queries_width)?.narrow(0, before, count)?;
+        let queries = qkv.narrow(1, 0, all)?.narrow(0, before, count)?;
+        // Of each head come its queries, and then its gates.
+        let part = |which: usize| {
+            let heads = queries.reshape((count, heads, 2, head_dim))?.narrow(2, which, 1)?;
+            heads.contiguous()?.reshape((count, queries_width))
+        };
+        let (queries, gates) = match self.config.gated {
+            true => (part(0)?, Some(part(1)?)),
+            false => (queries.clone(), None),
+        };
         let queries = ops::split_and_rotate(&queries, head_dim, norm(0), rotation, position)?;
         let scale = self.config.attention_scale();
-        Attention { position, first_key: 0, window }.apply(scale, &queries, [keys, values]).map(Some)
+        let attended =
+            Attention { position, first_key: 0, window }.apply(scale, &queries, [keys, values])?;
+        match gates {
+            Some(gates) => ops::gated(&Tensor::cat(&[gates, attended], 1)?, Activation::Logistic).map(Some),
+            None => Ok(Some(attended)),
+        }
     }
 
     /// Computes the convolution of the last `count` rows of one part (gates of the inputs, of the outputs,
@@ -416,7 +456,8 @@ impl Transformer {
             return Ok(None);
         }
         let gates = part(1)?.narrow(0, rows.dim(0)? - count, count)?;
-        ops::convolved(&seen, taps, &gates).map(Some)
+        let outputs = ops::convolution(&seen, taps, hidden, count);
+        (gates * Tensor::from_vec(outputs, (count, hidden), rows.device())?).map(Some)
     }
 }
 

@@ -9,6 +9,7 @@ mod granite;
 mod lfm2;
 mod llama;
 mod qwen;
+mod qwen35;
 mod smollm3;
 
 use serde_json::Value;
@@ -17,11 +18,11 @@ use domino_engine::gguf::{Gguf, MetadataValue};
 
 use super::config::{Activation, Biases, Config, LayerSet, Norms, Scales};
 use super::fields::ModelFields;
-use super::rope_fields::rope;
+use super::rope_fields::{rope, rotary_share};
 use crate::model::error::{ModelError, ModelErrorKind};
 
 /// All architectures. Where two have a name in common, the first is taken.
-const ALL: [&Architecture; 8] = [
+const ALL: [&Architecture; 9] = [
     &llama::LLAMA,
     &llama::MISTRAL,
     &qwen::QWEN2,
@@ -30,6 +31,7 @@ const ALL: [&Architecture; 8] = [
     &smollm3::SMOLLM3,
     &lfm2::LFM2,
     &granite::GRANITE,
+    &qwen35::QWEN35,
 ];
 
 /// What an architecture has that its files need not say.
@@ -46,6 +48,8 @@ pub(crate) struct Architecture {
     defaults: &'static [(&'static str, usize)],
     /// Base of the frequencies, if a folder has none.
     theta: f64,
+    /// Share of a head that rotates where a folder does not say; `None` if heads always rotate as a whole.
+    rotary: Option<f64>,
     /// True if the output matrix is the embedding where a folder does not say.
     tied: bool,
     /// Switches of biases that a folder may have on.
@@ -63,6 +67,7 @@ const PLAIN: Architecture = Architecture {
     names: &[],
     defaults: &[],
     theta: 10_000.0,
+    rotary: None,
     tied: false,
     biases: &[],
     activation: Activation::Silu,
@@ -142,8 +147,12 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
         rope: rope(fields, "full_attention", architecture.theta)?,
         window_rope: None,
         rotated: LayerSet::All,
+        rotary_dim: rotary_dim(architecture, fields, head_dim)?,
         window: None,
+        attention: LayerSet::All,
+        gated: false,
         convolution: None,
+        delta: None,
         tied,
         biases: biases(architecture, fields)?,
         norms: Norms::default(),
@@ -153,6 +162,31 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
     (architecture.describe)(fields, &mut config)?;
     config.check().map_err(|reason| fields.invalid(reason))?;
     Ok(config)
+}
+
+/// Numbers of a head that rotate: files have the number, folders the share.
+fn rotary_dim(
+    architecture: &Architecture,
+    fields: &ModelFields<'_>,
+    head_dim: usize,
+) -> Result<usize, ModelError> {
+    let setting = ["partial_rotary_factor", "rope.dimension_count"];
+    if fields.file().is_some() {
+        let size = fields.size(setting)?.unwrap_or(head_dim);
+        let known = size == head_dim || architecture.rotary.is_some();
+        return known.then_some(size).ok_or_else(|| fields.unsupported(setting, size));
+    }
+    let share = rotary_share(fields, "full_attention")?.or(architecture.rotary).unwrap_or(1.0);
+    if (share != 1.0 && architecture.rotary.is_none()) || !(0.0..=1.0).contains(&share) {
+        return Err(fields.unsupported(setting, share));
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sizes of heads are small, and a share of one is not negative"
+    )]
+    Ok((head_dim as f64 * share) as usize)
 }
 
 /// The number of tokens, and whether the output matrix is the embedding.
@@ -172,10 +206,9 @@ fn refuse_variations(fields: &ModelFields<'_>, head_dim: usize) -> Result<(), Mo
     if let Some(count) = fields.size(experts)?.filter(|&count| count > 0) {
         return Err(fields.unsupported(experts, count));
     }
-    for setting in [["", "attention.value_length"], ["", "rope.dimension_count"]] {
-        if let Some(size) = fields.size(setting)?.filter(|&size| size != head_dim) {
-            return Err(fields.unsupported(setting, size));
-        }
+    let values = ["", "attention.value_length"];
+    if let Some(size) = fields.size(values)?.filter(|&size| size != head_dim) {
+        return Err(fields.unsupported(values, size));
     }
     match fields.value("quantization_config") {
         None | Some(Value::Null) => Ok(()),

@@ -10,7 +10,7 @@
 
 use std::{collections::BTreeSet, f64::consts::TAU};
 
-use crate::limits::TENSOR_ELEMENTS;
+use crate::{ids::as_u64, limits::TENSOR_ELEMENTS};
 
 /// Sizes of a model, and all in which it differs from others. After [`check`](Self::check) all sizes are at
 /// least one.
@@ -33,8 +33,17 @@ pub(crate) struct Config {
     pub(crate) window_rope: Option<Rope>,
     /// Layers that rotate queries and keys.
     pub(crate) rotated: LayerSet,
+    /// Numbers of a head that rotate, its first ones; an even number.
+    pub(crate) rotary_dim: usize,
     pub(crate) window: Option<Window>,
-    pub(crate) convolution: Option<Convolution>,
+    /// Layers that have attention; the others convolve, or have the state of a delta net.
+    pub(crate) attention: LayerSet,
+    /// True if what attention gives is multiplied by the logistic function of gates, which the product of
+    /// queries gives: for each head its queries, then its gates.
+    pub(crate) gated: bool,
+    /// Tokens that the output of a short convolution between two gates depends on, its own included.
+    pub(crate) convolution: Option<usize>,
+    pub(crate) delta: Option<DeltaNet>,
     /// True if the output matrix is the embedding.
     pub(crate) tied: bool,
     pub(crate) biases: Biases,
@@ -69,6 +78,8 @@ pub(crate) enum Activation {
     Silu,
     /// GeLU by the hyperbolic tangent.
     GeluTanh,
+    /// The logistic function, of gates of attention.
+    Logistic,
 }
 
 impl Activation {
@@ -112,13 +123,50 @@ pub(crate) struct Window {
     pub(crate) layers: LayerSet,
 }
 
-/// A short convolution between two gates, which some layers have in place of attention.
+/// A gated delta net (arXiv 2412.06464) after a short convolution: a state for each head of values, which a
+/// token fades, corrects along its key and reads along its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Convolution {
-    /// Tokens that an output depends on, its own included; at least one.
+pub(crate) struct DeltaNet {
+    /// Heads of queries and keys; divides `value_heads`.
+    pub(crate) key_heads: usize,
+    pub(crate) value_heads: usize,
+    /// Sizes of a head.
+    pub(crate) key_dim: usize,
+    pub(crate) value_dim: usize,
+    /// Tokens that an output of the convolution depends on, its own included.
     pub(crate) width: usize,
-    /// Layers that have attention; the others convolve.
-    pub(crate) attention: BTreeSet<usize>,
+    /// True if the tensors are as llama.cpp converts them: the heads of values that share a key lie apart, as
+    /// many as there are keys, and the rates of fading are no logarithms.
+    pub(crate) is_converted: bool,
+}
+
+impl DeltaNet {
+    /// Numbers of the queries, keys and values of a token, which the convolution takes.
+    pub(crate) fn channels(&self) -> usize {
+        2 * self.key_heads * self.key_dim + self.values()
+    }
+
+    /// Numbers of the values of a token.
+    pub(crate) fn values(&self) -> usize {
+        self.value_heads * self.value_dim
+    }
+
+    /// The key that a head of values has.
+    pub(crate) fn key_of(&self, value_head: usize) -> usize {
+        match self.is_converted {
+            true => value_head % self.key_heads,
+            false => value_head / (self.value_heads / self.key_heads),
+        }
+    }
+}
+
+/// That by which a layer looks at the tokens before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mixer<'a> {
+    Attention,
+    /// A short convolution over this many tokens.
+    Convolution(usize),
+    Delta(&'a DeltaNet),
 }
 
 /// Some of the layers of a model.
@@ -132,6 +180,8 @@ pub(crate) enum LayerSet {
     ButEach(usize),
     /// All but these.
     But(BTreeSet<usize>),
+    /// These alone.
+    Only(BTreeSet<usize>),
 }
 
 impl LayerSet {
@@ -142,6 +192,7 @@ impl LayerSet {
             Self::From(first) => layer >= *first,
             Self::ButEach(period) => !(layer + 1).is_multiple_of(*period),
             Self::But(layers) => !layers.contains(&layer),
+            Self::Only(layers) => layers.contains(&layer),
         }
     }
 }
@@ -153,33 +204,45 @@ impl Config {
         window.layers.has(layer).then_some(window.tokens)
     }
 
-    /// Tokens that a layer's convolution sees; `None` if it has attention.
-    pub(crate) fn convolution_of(&self, layer: usize) -> Option<usize> {
-        let convolution = self.convolution.as_ref()?;
-        (!convolution.attention.contains(&layer)).then_some(convolution.width)
+    /// That by which a layer looks at the tokens before.
+    pub(crate) fn mixer(&self, layer: usize) -> Mixer<'_> {
+        match (&self.delta, self.convolution) {
+            _ if self.attention.has(layer) => Mixer::Attention,
+            (Some(delta), _) => Mixer::Delta(delta),
+            (None, Some(width)) => Mixer::Convolution(width),
+            (None, None) => Mixer::Attention,
+        }
     }
 
-    /// Layers of a cache that a convolution takes: as many as have room for its inputs, which are kept in the
-    /// place of keys and values.
-    fn cached_layers(&self) -> usize {
-        self.hidden.div_ceil(2 * self.kv_heads * self.head_dim)
+    /// Layers of a cache that a layer takes. Inputs of a convolution are kept in the place of keys and
+    /// values, of as many layers as have room for them.
+    fn cached(&self, layer: usize) -> usize {
+        match self.mixer(layer) {
+            Mixer::Attention => 1,
+            Mixer::Convolution(_) => self.hidden.div_ceil(2 * self.kv_heads * self.head_dim),
+            Mixer::Delta(_) => 0,
+        }
     }
 
-    /// The first layer of a cache that each layer takes.
+    /// The first layer of a cache that each layer takes, or its number among those that have states.
     pub(crate) fn places(&self) -> Vec<usize> {
-        let places = (0..self.layers).scan(0, |next, layer| {
-            let place = *next;
-            *next += self.convolution_of(layer).map_or(1, |_| self.cached_layers());
-            Some(place)
+        let places = (0..self.layers).scan([0, 0], |[next, states], layer| {
+            let cached = self.cached(layer);
+            *next += cached;
+            *states += usize::from(cached == 0);
+            Some(if cached == 0 { *states - 1 } else { *next - cached })
         });
         places.collect()
     }
 
     /// Layers of a cache.
     pub(crate) fn cache_layers(&self) -> usize {
-        let Some(convolution) = &self.convolution else { return self.layers };
-        let attention = convolution.attention.range(..self.layers).count();
-        attention + (self.layers - attention) * self.cached_layers()
+        (0..self.layers).map(|layer| self.cached(layer)).sum()
+    }
+
+    /// Layers that have the state of a delta net.
+    pub(crate) fn state_layers(&self) -> usize {
+        (0..self.layers).filter(|&layer| self.cached(layer) == 0).count()
     }
 
     /// The frequencies that a model has, each once.
@@ -203,9 +266,10 @@ impl Config {
     /// True if the model is computed as Llama's and Qwen's are, but for frequencies, windows, biases and the
     /// norms of heads.
     pub(crate) fn is_plain(&self) -> bool {
-        let same = self.rotated == LayerSet::All && self.activation == Activation::Silu && !self.norms.after;
-        let none = self.window_rope.is_none() && self.convolution.is_none();
-        same && none && self.scales == Scales::default()
+        let all = self.rotated == LayerSet::All && self.attention == LayerSet::All;
+        let same = self.activation == Activation::Silu && !self.norms.after && self.window_rope.is_none();
+        let whole = self.rotary_dim == self.head_dim && !self.gated;
+        all && same && whole && self.scales == Scales::default()
     }
 
     /// Checks the sizes against each other; the error says in words what is wrong.
@@ -220,18 +284,29 @@ impl Config {
             ("the number of tokens", self.vocabulary),
             ("the number of positions", self.max_positions),
         ];
-        let width = self.convolution.as_ref().map(|own| ("the width of the convolution", own.width));
-        for (name, size) in sizes.into_iter().chain(width) {
+        let width = self.convolution.map(|width| ("the width of the convolution", width));
+        let delta = self.delta.iter().flat_map(|own| {
+            [
+                ("the width of the convolution", own.width),
+                ("the number of a state's key heads", own.key_heads),
+                ("the number of a state's value heads", own.value_heads),
+                ("the size of a state's key head", own.key_dim),
+                ("the size of a state's value head", own.value_dim),
+            ]
+        });
+        for (name, size) in sizes.into_iter().chain(width).chain(delta) {
             if size == 0 || u32::try_from(size).is_err() {
                 return Err(format!("{name} cannot be {size}"));
             }
         }
-        if !self.heads.is_multiple_of(self.kv_heads) {
-            let (heads, kv_heads) = (self.heads, self.kv_heads);
-            return Err(format!("{heads} heads cannot share {kv_heads} key/value heads evenly"));
+        let shared = self.delta.iter().map(|own| (own.value_heads, own.key_heads));
+        for (heads, kv_heads) in std::iter::once((self.heads, self.kv_heads)).chain(shared) {
+            if !heads.is_multiple_of(kv_heads) {
+                return Err(format!("{heads} heads cannot share {kv_heads} key/value heads evenly"));
+            }
         }
-        if !self.head_dim.is_multiple_of(2) {
-            return Err(format!("the size of a head is odd: {}", self.head_dim));
+        if self.rotary_dim == 0 || !self.rotary_dim.is_multiple_of(2) || self.rotary_dim > self.head_dim {
+            return Err(format!("{} numbers of a head of {} rotate", self.rotary_dim, self.head_dim));
         }
         if !(0.0..1.0).contains(&self.norm_epsilon) {
             return Err(format!("the epsilon of the norms is not in 0..1: {}", self.norm_epsilon));
@@ -239,7 +314,8 @@ impl Config {
         if self.window.as_ref().is_some_and(|window| window.tokens == 0) {
             return Err("the sliding window is empty".into());
         }
-        let sets = [Some(&self.rotated), self.window.as_ref().map(|window| &window.layers)];
+        let layers = self.window.as_ref().map(|window| &window.layers);
+        let sets = [Some(&self.rotated), Some(&self.attention), layers];
         if sets.contains(&Some(&LayerSet::ButEach(0))) {
             return Err("groups of layers have no layer".into());
         }
@@ -249,12 +325,16 @@ impl Config {
             return Err(format!("a factor is not a positive number: {scale}"));
         }
         self.ropes().try_for_each(Rope::check)?;
-        let width =
-            self.heads.checked_add(2 * self.kv_heads).and_then(|heads| heads.checked_mul(self.head_dim));
-        let widest =
-            width.map(|width| width.max(3 * self.hidden).max(2 * self.intermediate).max(self.vocabulary));
-        if widest.and_then(|widest| widest.checked_mul(self.hidden)).is_none_or(|size| size > TENSOR_ELEMENTS)
-        {
+        // Numbers below 2^32, so that sums of few products of two fit 128 bits.
+        let wide = |sizes: &[usize]| sizes.iter().map(|&size| u128::from(as_u64(size))).product::<u128>();
+        let heads = wide(&[2 * (self.heads + self.kv_heads), self.head_dim]);
+        let states = self.delta.iter().map(|own| {
+            let keys = wide(&[2 * own.key_heads, own.key_dim]);
+            keys + wide(&[2 * own.value_heads, own.value_dim]) + wide(&[2 * own.value_heads])
+        });
+        let others = [3 * self.hidden, 2 * self.intermediate, self.vocabulary].map(|size| wide(&[size]));
+        let widest = states.chain(others).fold(heads, u128::max);
+        if widest * wide(&[self.hidden]) > wide(&[TENSOR_ELEMENTS]) {
             return Err("the sizes make a tensor of more than 2^40 elements".into());
         }
         Ok(())
@@ -330,7 +410,7 @@ impl Rope {
         }
     }
 
-    /// Angle that a position adds, in radians, for each pair of a head's numbers.
+    /// Angle that a position adds, in radians, for each pair of the numbers of a head that rotate.
     pub(crate) fn frequencies(&self, head_dim: usize) -> Vec<f64> {
         #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
         let frequency = |pair: usize| self.theta.powf(-((2 * pair) as f64 / head_dim as f64));

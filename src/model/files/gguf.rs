@@ -42,9 +42,9 @@ impl<'a> GgufWeights<'a> {
     /// Finds a tensor of shape `expected`; also gives its format and the bytes of a row.
     fn find(&self, name: &str, expected: &[usize]) -> Result<(&'a Tensor, Format, usize), ModelError> {
         let own = own_name(name, self.norms_after);
-        let other = if own == OUTPUT_NORM { self.gguf.tensor(OUTPUT_NORM_OF_LFM2) } else { None };
-        let tensor =
-            self.gguf.tensor(&own).or(other).ok_or_else(|| ModelErrorKind::MissingTensor(own.clone()))?;
+        let other = || OTHER_NAMES.iter().find_map(|(usual, other)| Some(own.replace(usual, other)).filter(|name| *name != own));
+        let tensor = self.gguf.tensor(&own).or_else(|| self.gguf.tensor(&other()?));
+        let tensor = tensor.ok_or_else(|| ModelErrorKind::MissingTensor(own.clone()))?;
         if tensor.shape != expected && !weights::is_vector(&tensor.shape, expected) {
             let (expected, found) = (expected.to_vec(), tensor.shape.clone());
             return Err(ModelErrorKind::Shape { tensor: own, expected, found }.into());
@@ -129,9 +129,9 @@ impl Weights for GgufWeights<'_> {
     }
 }
 
-/// The weights of the norm after the last layer, and another name that they have.
-const OUTPUT_NORM: &str = "output_norm.weight";
-const OUTPUT_NORM_OF_LFM2: &str = "token_embd_norm.weight";
+/// Names of norms, and those that some architectures have in place of them: LFM2 and Qwen 3.5.
+const OTHER_NAMES: [(&str, &str); 2] =
+    [("output_norm", "token_embd_norm"), ("ffn_norm", "post_attention_norm")];
 
 /// The name of a tensor in GGUF files. Names that Hugging Face does not use stay as they are. With norms
 /// after attention and the multilayer perceptron, one name means another norm.
@@ -139,7 +139,7 @@ fn own_name(name: &str, norms_after: bool) -> String {
     let Some(rest) = name.strip_prefix("model.layers.") else {
         return match name {
             "model.embed_tokens.weight" => "token_embd.weight",
-            "model.norm.weight" => OUTPUT_NORM,
+            "model.norm.weight" => "output_norm.weight",
             "lm_head.weight" => "output.weight",
             other => other,
         }
@@ -147,6 +147,12 @@ fn own_name(name: &str, norms_after: bool) -> String {
     };
     let parts: Vec<&str> = rest.split('.').collect();
     let (layer, part, suffix) = match *parts.as_slice() {
+        [layer, "linear_attn", rate] => {
+            let own = if rate == "A_log" { "ssm_a" } else { "ssm_dt.bias" };
+            return format!("blk.{layer}.{own}");
+        }
+        [layer, "linear_attn", "norm", suffix] => (layer, "ssm_norm", suffix),
+        [layer, "linear_attn", "out_proj", suffix] => (layer, "ssm_out", suffix),
         [layer, _, part, suffix] => (layer, part, suffix),
         [layer, part, suffix] => (layer, part, suffix),
         _ => return name.to_owned(),
@@ -165,6 +171,11 @@ fn own_name(name: &str, norms_after: bool) -> String {
         "in_proj" => "shortconv.in_proj",
         "out_proj" => "shortconv.out_proj",
         "conv" => "shortconv.conv",
+        "in_proj_qkv" => "attn_qkv",
+        "in_proj_z" => "attn_gate",
+        "in_proj_a" => "ssm_alpha",
+        "in_proj_b" => "ssm_beta",
+        "conv1d" => "ssm_conv1d",
         "gate_proj" => "ffn_gate",
         "up_proj" => "ffn_up",
         "down_proj" => "ffn_down",

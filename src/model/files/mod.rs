@@ -32,7 +32,7 @@ pub(crate) fn with_weights<T>(
     let paired = architecture.is_paired.then_some(config.head_dim);
     let mut weights = GgufWeights::open(&gguf, paired, config.norms.after)?;
     if gguf.tensor(FREQUENCIES).is_some() {
-        config.rope.scaling = Scaling::Factors(weights.vector(FREQUENCIES, config.head_dim / 2)?);
+        config.rope.scaling = Scaling::Factors(weights.vector(FREQUENCIES, config.rotary_dim / 2)?);
         config.rope.check().map_err(ModelErrorKind::InvalidMetadata)?;
     }
     then(&mut weights, config)

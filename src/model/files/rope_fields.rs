@@ -24,16 +24,8 @@ pub(crate) fn rope(fields: &ModelFields<'_>, kind: &str, theta: f64) -> Result<R
         let scaling = of_file(fields)?;
         return Ok(Rope { theta: fields.number(["", "rope.freq_base"])?.unwrap_or(theta), scaling });
     }
-    let nested = fields.value("rope_parameters").map(|all| all.get(kind).unwrap_or(all));
-    let get = |field: &str| nested.and_then(|nested| nested.get(field)).and_then(Value::as_f64);
-    let base = get("rope_theta").map_or_else(|| fields.number(["rope_theta", ""]), |base| Ok(Some(base)))?;
-    let part = match get("partial_rotary_factor") {
-        Some(part) => Some(part),
-        None => fields.number(["partial_rotary_factor", ""])?,
-    };
-    if let Some(part) = part.filter(|&part| part != 1.0) {
-        return Err(fields.unsupported(["partial_rotary_factor", ""], part));
-    }
+    let base = number(fields, kind, "rope_theta")?;
+    let nested = nested(fields, kind);
     let parameters = match fields.value("rope_scaling") {
         None | Some(Value::Null) => nested.map(|nested| ("rope_parameters", nested)),
         Some(scaling) => Some(("rope_scaling", scaling)),
@@ -43,6 +35,28 @@ pub(crate) fn rope(fields: &ModelFields<'_>, kind: &str, theta: f64) -> Result<R
         None => Scaling::None,
     };
     Ok(Rope { theta: base.unwrap_or(theta), scaling })
+}
+
+/// Reads the share of a head that rotates, of the layers that `layer_types` calls `kind`; `None` if a folder
+/// does not say.
+///
+/// # Errors
+/// If it is no number.
+pub(crate) fn rotary_share(fields: &ModelFields<'_>, kind: &str) -> Result<Option<f64>, ModelError> {
+    number(fields, kind, "partial_rotary_factor")
+}
+
+/// All about the frequencies of some layers, where newer folders keep it.
+fn nested<'a>(fields: &ModelFields<'a>, kind: &str) -> Option<&'a Value> {
+    fields.value("rope_parameters").map(|all| all.get(kind).unwrap_or(all))
+}
+
+/// A number in either of its places in a folder.
+fn number(fields: &ModelFields<'_>, kind: &str, field: &'static str) -> Result<Option<f64>, ModelError> {
+    match nested(fields, kind).and_then(|nested| nested.get(field)).and_then(Value::as_f64) {
+        Some(number) => Ok(Some(number)),
+        None => fields.number([field, ""]),
+    }
 }
 
 /// Reads the scaling that `parameters`, the value of field `place`, describe.

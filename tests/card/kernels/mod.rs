@@ -22,8 +22,8 @@ use domino::{
 use crate::model::{gguf, runner};
 
 /// Architectures that the kernels do not compute: a card runs them by Candle's, as `tests/model/tensor.rs`
-/// tests.
-const BY_CANDLE: [&str; 4] = ["gemma3", "granite", "lfm2", "smollm3"];
+/// tests, or not at all.
+const BY_CANDLE: [&str; 6] = ["gemma3", "granite", "lfm2", "qwen35", "qwen3_5", "smollm3"];
 
 /// All checkpoints that the kernels compute: each way of attention, norms, biases and number formats of them.
 fn fixtures() -> Vec<PathBuf> {

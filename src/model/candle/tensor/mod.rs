@@ -82,6 +82,11 @@ impl TensorModel {
         options: &LoadOptions,
         place: &Place,
     ) -> Result<Self, ModelError> {
+        if config.delta.is_some() {
+            let reason = "layers with the state of a delta net are computed on the CPU, and by llama.cpp's \
+                          engine on cards";
+            return Err(ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into());
+        }
         if place.kernels.is_some()
             && let Some(lack) = CardEngine::lacks(&config)
         {
@@ -93,7 +98,7 @@ impl TensorModel {
         asked.context.get_or_insert(config.max_positions.min(DEFAULT_CONTEXT));
         let (context, _) = needs(weights, &config, ONE, &asked)?;
         let weights_size = size(weights, &config, place)?;
-        let mut memory = MemoryEstimate::new(&config, KvFormat::F32, context, context, weights_size);
+        let mut memory = MemoryEstimate::new(&config, KvFormat::F32, [context, context, 1], weights_size);
         if place.is_cpu() && place.precision == DType::BF16 {
             memory.pass = memory.pass.saturating_add(widened(&config));
         }

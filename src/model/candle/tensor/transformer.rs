@@ -109,9 +109,9 @@ impl TensorTransformer {
             false => Factor::load(weights, &[(OUTPUT, vocabulary)], config.hidden, place)?,
         };
         let table =
-            |values: &[f32]| place.vector(values).and_then(|all| all.reshape((context, config.head_dim / 2)));
+            |values: &[f32]| place.vector(values).and_then(|all| all.reshape((context, config.rotary_dim / 2)));
         let rotations = config.ropes().map(|rope| {
-            let rotation = Rotation::new(context, config.head_dim, rope);
+            let rotation = Rotation::new(context, config.rotary_dim, rope);
             let (cos, sin) = rotation.tables();
             Ok::<_, ModelError>([table(cos)?, table(sin)?])
         });
@@ -184,6 +184,7 @@ impl TensorTransformer {
             let gate = match self.config.activation {
                 Activation::Silu => gate.silu()?,
                 Activation::GeluTanh => gate.gelu()?,
+                Activation::Logistic => (gate.neg()?.exp()? + 1.0)?.recip()?,
             };
             let up = hidden.narrow(1, intermediate, intermediate)?;
             x = self.added(&x, layer.down.apply(&(gate * up)?)?, mlp)?;

@@ -20,7 +20,7 @@ fn the_cache_holds_committed_and_not_truncated_positions() {
         assert_eq!(cache.memory().bytes().len(), 2 * 2 * 32 * format.bytes(4).unwrap());
         cache.extend(0, &filled(1.0, 18), &filled(1.0, 18)).unwrap();
         assert_eq!(cache.len(), 0);
-        cache.commit(18);
+        cache.commit(&[0; 18]);
         cache.truncate(3);
         cache.truncate(5);
         assert_eq!((cache.len(), cache.context()), (3, 20));
@@ -46,7 +46,7 @@ fn memory_is_reserved_in_spans_and_given_back() {
     // What a pass wrote has taken memory, committed or not.
     write(&mut cache, 300);
     assert_eq!((cache.len(), cache.touched(0)), (0, 320));
-    cache.commit(300);
+    cache.commit(&[0; 300]);
     cache.truncate(130);
     assert_eq!((cache.touched(0), cache.touched(500)), (320, 512));
     let before = cache.copy_out(0..128);
@@ -100,7 +100,7 @@ fn extend(cache: &mut CpuCache, seeds: &[u16]) {
     for (layer, number) in (0..LAYERS).zip(0..) {
         cache.extend(layer, &rows(number, 0), &rows(number, 1)).unwrap();
     }
-    cache.commit(seeds.len());
+    cache.commit(&vec![0; seeds.len()]);
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Architecture, PLAIN};
 use crate::model::error::ModelError;
-use crate::model::files::config::{Config, Convolution};
+use crate::model::files::config::{Config, LayerSet};
 use crate::model::files::fields::ModelFields;
 
 pub(super) const LFM2: Architecture = Architecture {
@@ -50,8 +50,8 @@ fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelEr
         None => listed(fields),
     };
     let missing = || fields.invalid("nothing tells which layers have attention");
-    let width = fields.required(["conv_L_cache", "shortconv.l_cache"])?;
-    config.convolution = Some(Convolution { width, attention: attention.ok_or_else(missing)? });
+    config.convolution = Some(fields.required(["conv_L_cache", "shortconv.l_cache"])?);
+    config.attention = LayerSet::Only(attention.ok_or_else(missing)?);
     Ok(())
 }
 

@@ -161,7 +161,7 @@ fn lfm2_tells_its_layers_in_two_ways() {
     });
     let of = |config: &Value| parse(&config.to_string());
     let old = of(&config).unwrap();
-    assert_eq!([0, 1, 2, 3].map(|layer| old.convolution_of(layer)), [Some(3), Some(3), None, Some(3)]);
+    assert_eq!((old.convolution, [1, 2, 3].map(|layer| old.attention.has(layer))), (Some(3), [false, true, false]));
     // A layer's keys and values are 1024 numbers of a token, as many as a convolution's inputs.
     assert_eq!((old.intermediate, old.cache_layers(), old.places()), (4608, 4, vec![0, 1, 2, 3]));
     config["layer_types"] = json!(["conv", "conv", "full_attention", "conv"]);
@@ -208,5 +208,46 @@ fn groups_of_no_layers_are_refused() {
         (config["architectures"], config[field]) = (json!([name]), json!(0));
         config["sliding_window"] = json!(16);
         assert!(parse(&config.to_string()).is_err(), "{name}");
+    }
+}
+
+/// Sizes of the published model of four billion parameters, and what older files leave out.
+#[test]
+fn qwen_3_5_has_states_in_three_of_four_layers() {
+    let published = json!({
+        "architectures": ["Qwen3_5ForConditionalGeneration"],
+        "text_config": {
+            "hidden_size": 2560, "intermediate_size": 9216, "num_hidden_layers": 32, "num_key_value_heads": 4,
+            "max_position_embeddings": 262_144, "mtp_num_hidden_layers": 1, "tie_word_embeddings": true,
+            "rope_parameters": {"mrope_interleaved": true, "mrope_section": [11, 11, 10], "rope_theta": 1e7,
+                "rope_type": "default", "partial_rotary_factor": 0.25}
+        },
+        "tie_word_embeddings": true
+    });
+    let of = |config: &Value| parse(&config.to_string());
+    let config = of(&published).unwrap();
+    assert_eq!((config.head_dim, config.rotary_dim, config.rope.theta), (256, 64, 1e7));
+    assert_eq!((config.cache_layers(), config.state_layers(), config.vocabulary), (8, 24, 248_320));
+    assert_eq!(config.places()[..5], [0, 1, 2, 0, 3]);
+    assert!(config.gated && config.tied && !config.is_plain());
+    let delta = config.delta.unwrap();
+    assert_eq!((delta.channels(), delta.values(), delta.width), (8192, 4096, 4));
+    assert_eq!([0, 1, 2, 31].map(|head| delta.key_of(head)), [0, 0, 1, 15]);
+    for (field, value) in [
+        ("partial_rotary_factor", json!(1.5)),
+        ("partial_rotary_factor", json!(0.001)),
+        ("linear_num_key_heads", json!(5)),
+        ("linear_num_key_heads", json!(0)),
+        ("linear_conv_kernel_dim", json!(0)),
+        ("linear_value_head_dim", json!(u32::MAX)),
+        ("linear_num_value_heads", json!(u64::MAX)),
+        ("full_attention_interval", json!("four")),
+        ("layer_types", json!(["linear_attention"])),
+    ] {
+        let mut config = published.clone();
+        config["text_config"]["rope_parameters"].as_object_mut().unwrap().remove("partial_rotary_factor");
+        assert_eq!(of(&config).unwrap().rotary_dim, 64);
+        config["text_config"][field] = value.clone();
+        assert!(of(&config).is_err(), "{field} {value}");
     }
 }
