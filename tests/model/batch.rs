@@ -18,7 +18,13 @@ use crate::model::{
 
 /// Checkpoints: tied and untied, windows, biases, norms of heads, and every kind of weights.
 fn checkpoints() -> Vec<PathBuf> {
-    let folders = ["mistral_untied_window", "llama_f16_sharded", "qwen2_tied_yarn", "qwen3_biases_untied"];
+    let folders = [
+        "mistral_untied_window",
+        "llama_f16_sharded",
+        "qwen2_tied_yarn",
+        "qwen3_biases_untied",
+        "qwen3_moe_shares",
+    ];
     let files = ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
     folders.into_iter().map(fixture).chain(files.into_iter().map(gguf_fixture)).collect()
 }

@@ -84,7 +84,11 @@ fn sequences_of_a_batch_have_states_of_their_own() {
         for _ in 0..80 {
             let mut inputs = Vec::new();
             for (sequence, tokens) in texts.iter().enumerate() {
-                let back = if random.random_bool(0.3) { random.random_range(0..=batch.position(sequence)) } else { 0 };
+                let back = if random.random_bool(0.3) {
+                    random.random_range(0..=batch.position(sequence))
+                } else {
+                    0
+                };
                 let at = batch.position(sequence) - back;
                 batch.truncate(sequence, at).unwrap();
                 let count = random.random_range(0..=40).min(150 - at);
@@ -96,7 +100,10 @@ fn sequences_of_a_batch_have_states_of_their_own() {
             let logits = batch.forward(&inputs).unwrap();
             for ((input, at), logits) in inputs.iter().zip(places).zip(&logits) {
                 let expected = &expected[input.sequence][at..];
-                assert!(rows(logits).into_iter().zip(expected).all(|(row, expected)| row == expected), "{name}");
+                assert!(
+                    rows(logits).into_iter().zip(expected).all(|(row, expected)| row == expected),
+                    "{name}"
+                );
             }
         }
     }

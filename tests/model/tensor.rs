@@ -20,19 +20,28 @@ use crate::model::{gguf, runner};
 const TOLERANCE: f32 = 1e-4;
 
 fn fixtures() -> Vec<PathBuf> {
-    let computed = |name: &&str| !WITH_STATES.contains(name);
+    let computed = |name: &&str| !ON_CPU.contains(name);
     let folders = runner::FIXTURES.into_iter().filter(computed).map(runner::fixture);
     folders.chain(gguf::FIXTURES.into_iter().filter(computed).map(gguf::gguf_fixture)).collect()
 }
 
 /// Checkpoints that only our own kernels compute.
-const WITH_STATES: [&str; 3] = ["qwen3_5_tied", "qwen3_5_image", "qwen35_q8_0"];
+const ON_CPU: [&str; 6] = [
+    "qwen3_5_tied",
+    "qwen3_5_image",
+    "qwen3_moe_shares",
+    "qwen3_5_moe_shared",
+    "qwen35_q8_0",
+    "qwen35moe_q5_1",
+];
 
 #[test]
-fn a_model_with_states_is_refused_with_who_computes_it() {
-    let folder = runner::fixture(WITH_STATES[0]);
-    let error = TensorModel::load(folder, &LoadOptions::default(), Placement::CPU).unwrap_err();
-    assert!(error.to_string().contains("computed on the CPU"), "{error}");
+fn models_with_states_or_experts_are_refused_with_who_computes_them() {
+    for name in &ON_CPU[..4] {
+        let error = TensorModel::load(runner::fixture(name), &LoadOptions::default(), Placement::CPU);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("computed on the CPU"), "{error}");
+    }
 }
 
 fn some_tokens(count: u32, vocabulary: usize) -> Vec<TokenId> {
@@ -78,7 +87,7 @@ fn the_logits_are_those_of_our_own_kernels() {
 /// in groups of 256, which shows in models as small as these.
 #[test]
 fn products_with_blocks_are_nearly_those_of_our_own_kernels() {
-    for path in gguf::FIXTURES.into_iter().filter(|name| !WITH_STATES.contains(name)).map(gguf::gguf_fixture) {
+    for path in gguf::FIXTURES.into_iter().filter(|name| !ON_CPU.contains(name)).map(gguf::gguf_fixture) {
         let mut own = CandleModel::load(&path, &LoadOptions::default()).unwrap();
         let mut tensors = TensorModel::load(&path, &LoadOptions::default(), Placement::CPU).unwrap();
         for size in [40, 7, 1] {

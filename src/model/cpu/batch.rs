@@ -100,8 +100,7 @@ impl CandleBatch {
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
         let width = self.vocabulary_size();
         // Tokens that a cache must see again, before the new ones.
-        let again: Vec<Vec<u32>> =
-            inputs.iter().map(|input| self.caches[input.sequence].go_back()).collect();
+        let again: Vec<Vec<u32>> = inputs.iter().map(|input| self.caches[input.sequence].go_back()).collect();
         let new = |input: &BatchInput<'_>| input.tokens.iter().map(|token| token.raw()).collect::<Vec<_>>();
         let tokens: Vec<Vec<u32>> =
             inputs.iter().zip(&again).map(|(input, again)| [again.clone(), new(input)].concat()).collect();
@@ -128,7 +127,8 @@ impl CandleBatch {
                 let sets =
                     input.rows.sets().map(|sets| &sets[all.saturating_sub(later) - wanted..][..wanted]);
                 // What is run again, or of no interest, is not taken back soon.
-                let settled = if wanted == 0 { now.len() } else { again[index].len().saturating_sub(done[index]) };
+                let settled =
+                    if wanted == 0 { now.len() } else { again[index].len().saturating_sub(done[index]) };
                 parts.push(Part { tokens: now, cache, wanted, sets, settled });
                 members.push((index, now, wanted));
             }

@@ -35,12 +35,12 @@ const EPSILON: f32 = 1e-6;
 #[derive(Debug)]
 pub(crate) struct DeltaWeights {
     net: DeltaNet,
-    /// Of the convolution, `[channels, width]`, the newest token last.
+    /// Weights of the convolution, `[channels, width]`, the newest token last.
     taps: Vec<f32>,
-    /// Of each head of values: minus the rate at which its state fades, and what is added to its steps.
+    /// Minus the rate at which the state of each head of values fades, and what is added to its steps.
     rates: Vec<f32>,
     steps: Vec<f32>,
-    /// Of the norm of the outputs, for each number of a head.
+    /// Weights of the norm of the outputs, for each number of a head.
     norm: Vec<f32>,
     epsilon: f32,
 }
@@ -96,7 +96,8 @@ impl DeltaWeights {
         if width != channels + values + 2 * heads {
             candle_core::bail!("{width} inputs for a state of {channels} channels");
         }
-        let Some(accepted) = position.checked_sub(state.seen).filter(|&tokens| tokens <= state.last.total) else {
+        let Some(accepted) = position.checked_sub(state.seen).filter(|&tokens| tokens <= state.last.total)
+        else {
             candle_core::bail!("a state of {} tokens cannot go on at {position}", state.seen);
         };
         let data = rows.flatten_all()?.to_vec1::<f32>()?;
@@ -105,7 +106,7 @@ impl DeltaWeights {
             state.save_if_fresh();
         }
         let mut mixed = state.convolve(net, &self.taps, (&data, width), [accepted, total - settled]);
-        let mut next = PassRows { total, ..PassRows::default() };
+        let mut next = StateRows { total, ..StateRows::default() };
         for (mixed, row) in mixed.chunks_exact_mut(channels).zip(data.chunks_exact(width)) {
             normalise(net, mixed);
             let (corrections, steps) = row[channels + values..].split_at(heads);
@@ -164,7 +165,7 @@ pub(crate) struct DeltaState {
     /// Inputs of the convolution: of the last tokens that were seen, and of those after them.
     inputs: Vec<f32>,
     /// The tokens of the last pass that the matrices have not seen.
-    last: PassRows,
+    last: StateRows,
     /// An earlier state, to begin at where more is taken back than the last pass.
     saved: Option<Box<SavedState>>,
     /// True if the state is one to save before it is changed: after many tokens that were seen at once.
@@ -180,22 +181,22 @@ struct SavedState {
     inputs: Vec<f32>,
 }
 
-/// What the tokens of a pass do to a state.
+/// Tokens of a pass, and what they do to a state.
 #[derive(Debug, Default)]
-struct PassRows {
+struct StateRows {
     /// Tokens.
     total: usize,
     /// Queries, keys and values, `[total, channels]`.
     mixed: Vec<f32>,
-    /// Of each head of values, `[total, value_heads]`: how much of a correction is made, and what is left of
-    /// the state before it.
+    /// How much of a correction is made, and what is left of the state before it: of each head of values,
+    /// `[total, value_heads]`.
     corrections: Vec<f32>,
     fades: Vec<f32>,
     /// The corrections, `[value_heads, total, value_dim]`, once they are computed.
     changes: Vec<f32>,
 }
 
-impl PassRows {
+impl StateRows {
     /// The query, the key and the value that a head of values has of a token.
     fn token(&self, net: &DeltaNet, head: usize, token: usize) -> [&[f32]; 3] {
         let mixed = &self.mixed[token * net.channels()..][..net.channels()];
@@ -230,7 +231,7 @@ impl DeltaState {
         let saved = self.saved.take();
         self.matrices.clear();
         self.inputs.clear();
-        (self.seen, self.is_fresh, self.last) = (0, false, PassRows::default());
+        (self.seen, self.is_fresh, self.last) = (0, false, StateRows::default());
         if let Some(saved) = saved.filter(|_| to_saved) {
             self.matrices.extend_from_slice(&saved.matrices);
             self.inputs.extend_from_slice(&saved.inputs);
@@ -273,14 +274,15 @@ impl DeltaState {
 
     /// Makes the changes of accepted tokens, runs the tokens of a pass, and keeps what those after the first
     /// `settled` do. Returns the outputs, `[value_heads, total, value_dim]`.
-    fn run(&mut self, net: &DeltaNet, accepted: usize, settled: usize, next: PassRows) -> Vec<f32> {
+    fn run(&mut self, net: &DeltaNet, accepted: usize, settled: usize, next: StateRows) -> Vec<f32> {
         let size = net.key_dim * net.value_dim;
         self.matrices.resize(net.value_heads * size, 0.0);
         let kept = (next.total - settled) * net.value_dim;
         let mut outputs = vec![0.0; next.total * net.values()];
         let mut changes = vec![0.0; net.value_heads * kept];
         let mut changed = changes.chunks_exact_mut(kept.max(1));
-        let heads = self.matrices.chunks_exact_mut(size).zip(outputs.chunks_exact_mut(next.total * net.value_dim));
+        let heads =
+            self.matrices.chunks_exact_mut(size).zip(outputs.chunks_exact_mut(next.total * net.value_dim));
         let heads = heads.enumerate().map(|(head, (matrix, outputs))| {
             let changes = changed.next().unwrap_or_default();
             HeadRun { net, head, accepted, settled, last: &self.last, next: &next, matrix, outputs, changes }
@@ -290,7 +292,7 @@ impl DeltaState {
         } else {
             heads.for_each(|head| Arch::new().dispatch(head));
         }
-        self.last = PassRows {
+        self.last = StateRows {
             total: next.total - settled,
             mixed: next.mixed[settled * net.channels()..].to_vec(),
             corrections: next.corrections[settled * net.value_heads..].to_vec(),
@@ -308,8 +310,8 @@ struct HeadRun<'a> {
     /// Tokens of `last` whose changes are made, and of `next` that the matrix sees.
     accepted: usize,
     settled: usize,
-    last: &'a PassRows,
-    next: &'a PassRows,
+    last: &'a StateRows,
+    next: &'a StateRows,
     matrix: &'a mut [f32],
     outputs: &'a mut [f32],
     changes: &'a mut [f32],
@@ -322,7 +324,7 @@ impl WithSimd for HeadRun<'_> {
     fn with_simd<S: Simd>(self, _simd: S) {
         let Self { net, head, accepted, settled, last, next, matrix, outputs, changes } = self;
         let size = net.value_dim;
-        let fade = |rows: &PassRows, token: usize| rows.fades[token * net.value_heads + head];
+        let fade = |rows: &StateRows, token: usize| rows.fades[token * net.value_heads + head];
         let taken = last.changes.get(head * last.total * size..).unwrap_or_default();
         let taken = taken.chunks_exact(size).take(accepted).enumerate();
         let taken: Vec<Change<'_>> = taken
@@ -361,7 +363,7 @@ impl WithSimd for HeadRun<'_> {
     }
 }
 
-/// What a token changes in a matrix: what is left of it, the key, and what is added along that.
+/// A change that a token makes in a matrix: what is left of it, the key, and what is added along that.
 type Change<'a> = (f32, &'a [f32], &'a [f32]);
 
 /// Fades a row of a matrix, and adds a change times its number of the key.
@@ -408,3 +410,7 @@ fn sums<const N: usize>(
     }
     sums
 }
+
+#[cfg(test)]
+#[path = "delta_tests.rs"]
+mod tests;

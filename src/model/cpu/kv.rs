@@ -641,11 +641,7 @@ impl CpuCache {
         let whole = self.len.is_multiple_of(KEYS) && positions.is_multiple_of(KEYS);
         let blocks = self.len / KEYS..(self.len + positions) / KEYS;
         let size = self.memory.copied(blocks.len());
-        if !whole
-            || self.len + positions > self.context
-            || size != copy.bytes()
-            || !self.states.is_empty()
-        {
+        if !whole || self.len + positions > self.context || size != copy.bytes() || !self.states.is_empty() {
             return false;
         }
         self.memory.copy_in(blocks, copy.content());

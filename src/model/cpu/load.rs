@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_mistake_in_a_description_shows() {
         type Mistake = (&'static str, &'static str, fn(&mut Config));
-        let mistakes: [Mistake; 21] = [
+        let mistakes: [Mistake; 23] = [
             ("gemma3_tied", "norms as they are stored", |config| config.norms.less_one = false),
             ("gemma3_tied", "SiLU", |config| config.activation = Activation::Silu),
             ("gemma3_tied", "an unscaled embedding", |config| config.scales.embedding = 1.0),
@@ -317,6 +317,10 @@ mod tests {
             ("qwen3_5_tied", "rates as they are stored, and keys of other heads", |config| {
                 config.delta.as_mut().unwrap().is_converted = true;
             }),
+            ("qwen3_moe_shares", "shares that sum to one", |config| {
+                config.experts.as_mut().unwrap().normalised = true;
+            }),
+            ("qwen3_5_moe_shared", "one expert less", |config| config.experts.as_mut().unwrap().used -= 1),
         ];
         for (fixture, mistake, change) in mistakes {
             assert!(distance(fixture, |_| ()) < 1e-4, "{fixture}");

@@ -12,6 +12,7 @@
 pub(super) mod attention;
 pub(super) mod batch;
 mod delta;
+mod experts;
 mod kv;
 pub(super) mod load;
 pub(super) mod ops;

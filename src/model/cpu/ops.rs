@@ -222,8 +222,7 @@ const GELU: f32 = 0.797_884_6;
 pub(crate) fn convolution(inputs: &[f32], taps: &[f32], width: usize, count: usize) -> Vec<f32> {
     let reach = taps.len() / width;
     let before = inputs.len() / width - count;
-    let by_age: Vec<f32> =
-        (0..reach).flat_map(|tap| taps.iter().skip(tap).step_by(reach)).copied().collect();
+    let by_age: Vec<f32> = (0..reach).flat_map(|tap| taps.iter().skip(tap).step_by(reach)).copied().collect();
     let mut out = vec![0.0; count * width];
     for (index, sums) in out.chunks_exact_mut(width).enumerate() {
         for (tap, taps) in by_age.chunks_exact(width).enumerate() {
@@ -274,8 +273,8 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Computes the tables for positions `0..context` and heads of which `head_dim` numbers rotate. Angles are rounded to
-    /// `f32` where `transformers` rounds them.
+    /// Computes the tables for positions `0..context` and heads of which `head_dim` numbers rotate. Angles are
+    /// rounded to `f32` where `transformers` rounds them.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -8,12 +8,14 @@ use std::iter;
 use candle_core::Tensor;
 
 use super::delta::{self, DeltaWeights};
+use super::experts::{self, ExpertLayer};
 use super::ops::{self, HeadNorm, Rotation};
 use super::products::matrix::{self, Linear, Matrix, read_matrix};
 use super::{attention::Attention, kv::CpuCache};
+use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::files::config::{Activation, Config, Mixer};
 use crate::model::files::weights::Weights;
-use crate::model::{error::ModelError, formats::Instructions};
+use crate::model::formats::Instructions;
 use crate::vocab::TokenSet;
 
 /// A block of attention and multilayer perceptron.
@@ -29,9 +31,18 @@ struct Layer {
     /// Weights of the delta net, if the layer has one.
     delta: Option<DeltaWeights>,
     attention_out: Linear,
-    /// The product for gate and up.
-    gate_up: Linear,
-    down: Linear,
+    mlp: Mlp,
+}
+
+/// A layer's multilayer perceptron.
+#[derive(Debug)]
+enum Mlp {
+    Dense {
+        /// The product for gate and up.
+        gate_up: Linear,
+        down: Linear,
+    },
+    Experts(ExpertLayer),
 }
 
 /// The new tokens of one sequence in a pass.
@@ -206,7 +217,12 @@ pub(crate) fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usiz
         let vectors = LayerNorms::names(config, layer).into_all().chain(taps(config, layer));
         let vectors = vectors.chain(of_state.into_iter().flatten());
         let vectors = vectors.map(|(name, length)| (name, vec![length]));
-        let products = products(config, layer).into_iter().flat_map(|(parts, inputs, biased)| {
+        let mut all = products(config, layer).to_vec();
+        if let Some(experts) = &config.experts {
+            all.truncate(2);
+            all.extend(experts::products(config, experts, layer));
+        }
+        let products = all.into_iter().flat_map(|(parts, inputs, biased)| {
             parts.into_iter().flat_map(move |(name, outputs)| {
                 let bias = biased.then(|| (format!("{name}.bias"), vec![outputs]));
                 iter::once((format!("{name}.weight"), vec![outputs, inputs])).chain(bias)
@@ -239,12 +255,17 @@ impl Layer {
             |(parts, inputs, biased): ProductShape| Linear::load(weights, &parts, inputs, biased);
         let [qkv, attention_out, gate_up, down] = products(config, index);
         let (qkv, attention_out) = (linear(qkv)?, linear(attention_out)?);
-        let (gate_up, down) = (linear(gate_up)?, linear(down)?);
+        let dense = match config.experts {
+            None => Some(Mlp::Dense { gate_up: linear(gate_up)?, down: linear(down)? }),
+            Some(_) => None,
+        };
+        let mlp = dense.or(ExpertLayer::load(weights, config, index)?.map(Mlp::Experts));
+        let mlp = mlp.ok_or_else(|| ModelErrorKind::InvalidConfig("a layer has no perceptron".into()))?;
         let norms = LayerNorms::names(config, index);
         let norms = norms.try_map(|named| norm_weights(weights, config, &named))?;
         let taps = read_taps(weights, config, index)?;
         let delta = DeltaWeights::load(weights, config, index)?;
-        Ok(Self { norms, qkv, taps, delta, attention_out, gate_up, down })
+        Ok(Self { norms, qkv, taps, delta, attention_out, mlp })
     }
 }
 
@@ -279,11 +300,14 @@ impl Transformer {
 
     /// Chooses the instructions; see [`Matrix::multiply_with`].
     pub(crate) fn multiply_with(&mut self, instructions: Option<Instructions>) {
-        let layers = self.layers.iter_mut();
-        let linears = layers.flat_map(|layer| {
-            [&mut layer.qkv, &mut layer.attention_out, &mut layer.gate_up, &mut layer.down]
-        });
-        linears.for_each(|linear| linear.matrix_mut().multiply_with(instructions));
+        let choose = |linear: &mut Linear| linear.matrix_mut().multiply_with(instructions);
+        for layer in &mut self.layers {
+            [&mut layer.qkv, &mut layer.attention_out].into_iter().for_each(choose);
+            match &mut layer.mlp {
+                Mlp::Dense { gate_up, down } => [gate_up, down].into_iter().for_each(choose),
+                Mlp::Experts(experts) => experts.linears_mut().for_each(choose),
+            }
+        }
         self.embedding.multiply_with(instructions);
         if let Some(output) = &mut self.output {
             output.multiply_with(instructions);
@@ -313,8 +337,13 @@ impl Transformer {
             let Some(attended) = self.attention(layer, index, &x, parts)? else { return Ok(memory) };
             x = attended;
             let hidden = ops::rms_norm(&x, &layer.norms.mlp, epsilon)?;
-            let hidden = ops::gated(&layer.gate_up.apply(&hidden)?, activation)?;
-            x = self.added(&x, &layer.down, &hidden, layer.norms.after.as_ref().map(|[_, mlp]| mlp))?;
+            let norm = layer.norms.after.as_ref().map(|[_, mlp]| mlp);
+            x = match &layer.mlp {
+                Mlp::Dense { gate_up, down } => {
+                    self.added(&x, down, &ops::gated(&gate_up.apply(&hidden)?, activation)?, norm)?
+                }
+                Mlp::Experts(experts) => self.normalised(&x, experts.apply(&hidden)?, norm)?,
+            };
         }
         let hidden = ops::rms_norm(&x, &self.norm, epsilon)?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
@@ -343,13 +372,19 @@ impl Transformer {
         inputs: &Tensor,
         norm: Option<&Vec<f32>>,
     ) -> candle_core::Result<Tensor> {
-        let Config { norm_epsilon: epsilon, scales, .. } = self.config;
+        match norm {
+            None if self.config.scales.added == 1.0 => product.apply_plus(inputs, x),
+            _ => self.normalised(x, product.apply(inputs)?, norm),
+        }
+    }
+
+    /// The stream `x` and what a part of a layer gives, normalised by `norm` if there is one.
+    fn normalised(&self, x: &Tensor, given: Tensor, norm: Option<&Vec<f32>>) -> candle_core::Result<Tensor> {
         let given = match norm {
-            None if scales.added == 1.0 => return product.apply_plus(inputs, x),
-            None => product.apply(inputs)?,
-            Some(norm) => ops::rms_norm(&product.apply(inputs)?, norm, epsilon)?,
+            Some(norm) => ops::rms_norm(&given, norm, self.config.norm_epsilon)?,
+            None => given,
         };
-        x + scaled(given, scales.added)?
+        x + scaled(given, self.config.scales.added)?
     }
 
     /// Computes `x` (`[n, hidden]`) plus the attention of layer `index`. The last layer computes only the
@@ -430,8 +465,7 @@ impl Transformer {
         };
         let queries = ops::split_and_rotate(&queries, head_dim, norm(0), rotation, position)?;
         let scale = self.config.attention_scale();
-        let attended =
-            Attention { position, first_key: 0, window }.apply(scale, &queries, [keys, values])?;
+        let attended = Attention { position, first_key: 0, window }.apply(scale, &queries, [keys, values])?;
         match gates {
             Some(gates) => ops::gated(&Tensor::cat(&[gates, attended], 1)?, Activation::Logistic).map(Some),
             None => Ok(Some(attended)),

@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use domino_engine::gguf::{Gguf, MetadataValue};
 
-use super::config::{Activation, Biases, Config, LayerSet, Norms, Scales};
+use super::config::{Activation, Biases, Config, Experts, LayerSet, Norms, Scales};
 use super::fields::ModelFields;
 use super::rope_fields::{rope, rotary_share};
 use crate::model::error::{ModelError, ModelErrorKind};
 
 /// All architectures. Where two have a name in common, the first is taken.
-const ALL: [&Architecture; 9] = [
+const ALL: [&Architecture; 11] = [
     &llama::LLAMA,
     &llama::MISTRAL,
     &qwen::QWEN2,
@@ -32,6 +32,8 @@ const ALL: [&Architecture; 9] = [
     &lfm2::LFM2,
     &granite::GRANITE,
     &qwen35::QWEN35,
+    &qwen35::QWEN35_MOE,
+    &qwen::QWEN3_MOE,
 ];
 
 /// What an architecture has that its files need not say.
@@ -50,6 +52,8 @@ pub(crate) struct Architecture {
     theta: f64,
     /// Share of a head that rotates where a folder does not say; `None` if heads always rotate as a whole.
     rotary: Option<f64>,
+    /// True if it has experts.
+    experts: bool,
     /// True if the output matrix is the embedding where a folder does not say.
     tied: bool,
     /// Switches of biases that a folder may have on.
@@ -68,6 +72,7 @@ const PLAIN: Architecture = Architecture {
     defaults: &[],
     theta: 10_000.0,
     rotary: None,
+    experts: false,
     tied: false,
     biases: &[],
     activation: Activation::Silu,
@@ -127,15 +132,17 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
             );
         }
     };
-    refuse_variations(fields, head_dim)?;
+    refuse_variations(architecture, fields, head_dim)?;
+    let experts = architecture.experts.then(|| experts(fields)).transpose()?;
     let (vocabulary, tied) = ends(architecture, fields)?;
     let epsilon = fields.number(["rms_norm_eps", "attention.layer_norm_rms_epsilon"])?.unwrap_or(1e-6);
     #[expect(clippy::cast_possible_truncation, reason = "the models compute in f32")]
     let mut config = Config {
         hidden,
-        intermediate: match fields.size(["block_ff_dim", ""])? {
-            Some(size) => size,
-            None => fields.required(["intermediate_size", "feed_forward_length"])?,
+        intermediate: match (fields.size(["block_ff_dim", ""])?, &experts) {
+            (Some(size), _) => size,
+            (None, Some(own)) => own.used.saturating_mul(own.intermediate).saturating_add(own.shared),
+            (None, None) => fields.required(["intermediate_size", "feed_forward_length"])?,
         },
         layers: fields.required(["num_hidden_layers", "block_count"])?,
         heads,
@@ -153,6 +160,7 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
         gated: false,
         convolution: None,
         delta: None,
+        experts,
         tied,
         biases: biases(architecture, fields)?,
         norms: Norms::default(),
@@ -162,6 +170,33 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
     (architecture.describe)(fields, &mut config)?;
     config.check().map_err(|reason| fields.invalid(reason))?;
     Ok(config)
+}
+
+/// Experts, which all layers must have.
+fn experts(fields: &ModelFields<'_>) -> Result<Experts, ModelError> {
+    let counts = [["num_experts", "expert_count"], ["num_local_experts", "expert_count"]];
+    let count = match fields.size(counts[1])? {
+        Some(count) => count,
+        None => fields.required(counts[0])?,
+    };
+    let step = ["decoder_sparse_step", ""];
+    if let Some(step) = fields.size(step)?.filter(|&step| step != 1) {
+        return Err(fields.unsupported(["decoder_sparse_step", ""], step));
+    }
+    if let Some(layers) = fields.value("mlp_only_layers").filter(|layers| **layers != serde_json::json!([])) {
+        return Err(fields.unsupported(["mlp_only_layers", ""], layers));
+    }
+    let scale = ["", "expert_weights_scale"];
+    if let Some(scale) = fields.number(scale)?.filter(|&scale| scale != 0.0 && scale != 1.0) {
+        return Err(fields.unsupported(["", "expert_weights_scale"], scale));
+    }
+    Ok(Experts {
+        count,
+        used: fields.required(["num_experts_per_tok", "expert_used_count"])?,
+        intermediate: fields.required(["moe_intermediate_size", "expert_feed_forward_length"])?,
+        shared: 0,
+        normalised: true,
+    })
 }
 
 /// Numbers of a head that rotate: files have the number, folders the share.
@@ -201,9 +236,13 @@ fn ends(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<(usize,
 }
 
 /// Refuses settings that would change the numbers and that this runner does not compute.
-fn refuse_variations(fields: &ModelFields<'_>, head_dim: usize) -> Result<(), ModelError> {
+fn refuse_variations(
+    architecture: &Architecture,
+    fields: &ModelFields<'_>,
+    head_dim: usize,
+) -> Result<(), ModelError> {
     let experts = ["", "expert_count"];
-    if let Some(count) = fields.size(experts)?.filter(|&count| count > 0) {
+    if let Some(count) = fields.size(experts)?.filter(|&count| count > 0 && !architecture.experts) {
         return Err(fields.unsupported(experts, count));
     }
     let values = ["", "attention.value_length"];

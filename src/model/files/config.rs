@@ -10,7 +10,7 @@
 
 use std::{collections::BTreeSet, f64::consts::TAU};
 
-use crate::{ids::as_u64, limits::TENSOR_ELEMENTS};
+use crate::limits::TENSOR_ELEMENTS;
 
 /// Sizes of a model, and all in which it differs from others. After [`check`](Self::check) all sizes are at
 /// least one.
@@ -44,6 +44,8 @@ pub(crate) struct Config {
     /// Tokens that the output of a short convolution between two gates depends on, its own included.
     pub(crate) convolution: Option<usize>,
     pub(crate) delta: Option<DeltaNet>,
+    /// Experts, if all layers have them in place of a multilayer perceptron.
+    pub(crate) experts: Option<Experts>,
     /// True if the output matrix is the embedding.
     pub(crate) tied: bool,
     pub(crate) biases: Biases,
@@ -160,7 +162,21 @@ impl DeltaNet {
     }
 }
 
-/// That by which a layer looks at the tokens before.
+/// Multilayer perceptrons, of which a token goes through some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Experts {
+    pub(crate) count: usize,
+    /// Experts of a token, those that a product likes best.
+    pub(crate) used: usize,
+    /// Numbers inside of an expert.
+    pub(crate) intermediate: usize,
+    /// Numbers inside of the expert that all tokens have, by a gate; zero if there is none.
+    pub(crate) shared: usize,
+    /// True if the shares of a token's experts are divided by their sum.
+    pub(crate) normalised: bool,
+}
+
+/// The part of a layer that looks at the tokens before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mixer<'a> {
     Attention,
@@ -178,6 +194,8 @@ pub(crate) enum LayerSet {
     From(usize),
     /// All but the last of each group of this many layers.
     ButEach(usize),
+    /// The last of each group of this many layers.
+    Each(usize),
     /// All but these.
     But(BTreeSet<usize>),
     /// These alone.
@@ -191,8 +209,21 @@ impl LayerSet {
             Self::All => true,
             Self::From(first) => layer >= *first,
             Self::ButEach(period) => !(layer + 1).is_multiple_of(*period),
+            Self::Each(period) => (layer + 1).is_multiple_of(*period),
             Self::But(layers) => !layers.contains(&layer),
             Self::Only(layers) => layers.contains(&layer),
+        }
+    }
+
+    /// Counts those among the first `layers` layers.
+    fn count(&self, layers: usize) -> usize {
+        match self {
+            Self::All => layers,
+            Self::From(first) => layers.saturating_sub(*first),
+            Self::ButEach(period) => layers - layers / period,
+            Self::Each(period) => layers / period,
+            Self::But(others) => layers - others.range(..layers).count(),
+            Self::Only(own) => own.range(..layers).count(),
         }
     }
 }
@@ -204,7 +235,7 @@ impl Config {
         window.layers.has(layer).then_some(window.tokens)
     }
 
-    /// That by which a layer looks at the tokens before.
+    /// The part of a layer that looks at the tokens before.
     pub(crate) fn mixer(&self, layer: usize) -> Mixer<'_> {
         match (&self.delta, self.convolution) {
             _ if self.attention.has(layer) => Mixer::Attention,
@@ -214,12 +245,17 @@ impl Config {
         }
     }
 
-    /// Layers of a cache that a layer takes. Inputs of a convolution are kept in the place of keys and
-    /// values, of as many layers as have room for them.
+    /// Layers of a cache that a convolution takes: as many as have room for its inputs, which are kept in the
+    /// place of keys and values.
+    fn convolved(&self) -> usize {
+        self.hidden.div_ceil(2 * self.kv_heads * self.head_dim)
+    }
+
+    /// Layers of a cache that a layer takes.
     fn cached(&self, layer: usize) -> usize {
         match self.mixer(layer) {
             Mixer::Attention => 1,
-            Mixer::Convolution(_) => self.hidden.div_ceil(2 * self.kv_heads * self.head_dim),
+            Mixer::Convolution(_) => self.convolved(),
             Mixer::Delta(_) => 0,
         }
     }
@@ -237,12 +273,19 @@ impl Config {
 
     /// Layers of a cache.
     pub(crate) fn cache_layers(&self) -> usize {
-        (0..self.layers).map(|layer| self.cached(layer)).sum()
+        let attention = self.attention.count(self.layers);
+        let others = self.layers - attention;
+        match (&self.delta, self.convolution) {
+            (Some(_), _) => attention,
+            (None, Some(_)) => attention + others * self.convolved(),
+            (None, None) => self.layers,
+        }
     }
 
     /// Layers that have the state of a delta net.
     pub(crate) fn state_layers(&self) -> usize {
-        (0..self.layers).filter(|&layer| self.cached(layer) == 0).count()
+        let states = || self.layers - self.attention.count(self.layers);
+        self.delta.as_ref().map_or(0, |_| states())
     }
 
     /// The frequencies that a model has, each once.
@@ -268,12 +311,12 @@ impl Config {
     pub(crate) fn is_plain(&self) -> bool {
         let all = self.rotated == LayerSet::All && self.attention == LayerSet::All;
         let same = self.activation == Activation::Silu && !self.norms.after && self.window_rope.is_none();
-        let whole = self.rotary_dim == self.head_dim && !self.gated;
+        let whole = self.rotary_dim == self.head_dim && !self.gated && self.experts.is_none();
         all && same && whole && self.scales == Scales::default()
     }
 
-    /// Checks the sizes against each other; the error says in words what is wrong.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// All sizes, with their names in messages.
+    fn sizes(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let sizes = [
             ("the hidden size", self.hidden),
             ("the intermediate size", self.intermediate),
@@ -284,17 +327,34 @@ impl Config {
             ("the number of tokens", self.vocabulary),
             ("the number of positions", self.max_positions),
         ];
-        let width = self.convolution.map(|width| ("the width of the convolution", width));
         let delta = self.delta.iter().flat_map(|own| {
             [
-                ("the width of the convolution", own.width),
                 ("the number of a state's key heads", own.key_heads),
                 ("the number of a state's value heads", own.value_heads),
                 ("the size of a state's key head", own.key_dim),
                 ("the size of a state's value head", own.value_dim),
             ]
         });
-        for (name, size) in sizes.into_iter().chain(width).chain(delta) {
+        let experts = self.experts.iter().flat_map(|own| {
+            [
+                ("the number of experts", own.count),
+                ("the number of a token's experts", own.used),
+                ("the intermediate size of an expert", own.intermediate),
+                // Zero is no expert.
+                ("the intermediate size of the shared expert", own.shared.max(1)),
+            ]
+        });
+        let width = self.convolution.or(self.delta.as_ref().map(|own| own.width));
+        sizes
+            .into_iter()
+            .chain(delta)
+            .chain(experts)
+            .chain(width.map(|width| ("the width of the convolution", width)))
+    }
+
+    /// Checks the sizes against each other; the error says in words what is wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (name, size) in self.sizes() {
             if size == 0 || u32::try_from(size).is_err() {
                 return Err(format!("{name} cannot be {size}"));
             }
@@ -304,6 +364,9 @@ impl Config {
             if !heads.is_multiple_of(kv_heads) {
                 return Err(format!("{heads} heads cannot share {kv_heads} key/value heads evenly"));
             }
+        }
+        if let Some(Experts { count, used, .. }) = self.experts.as_ref().filter(|own| own.used > own.count) {
+            return Err(format!("a token has {used} experts of {count}"));
         }
         if self.rotary_dim == 0 || !self.rotary_dim.is_multiple_of(2) || self.rotary_dim > self.head_dim {
             return Err(format!("{} numbers of a head of {} rotate", self.rotary_dim, self.head_dim));
@@ -316,7 +379,7 @@ impl Config {
         }
         let layers = self.window.as_ref().map(|window| &window.layers);
         let sets = [Some(&self.rotated), Some(&self.attention), layers];
-        if sets.contains(&Some(&LayerSet::ButEach(0))) {
+        if sets.into_iter().flatten().any(|set| matches!(set, LayerSet::ButEach(0) | LayerSet::Each(0))) {
             return Err("groups of layers have no layer".into());
         }
         let Scales { embedding, attention, added, logits, cap } = self.scales;
@@ -325,19 +388,30 @@ impl Config {
             return Err(format!("a factor is not a positive number: {scale}"));
         }
         self.ropes().try_for_each(Rope::check)?;
-        // Numbers below 2^32, so that sums of few products of two fit 128 bits.
-        let wide = |sizes: &[usize]| sizes.iter().map(|&size| u128::from(as_u64(size))).product::<u128>();
-        let heads = wide(&[2 * (self.heads + self.kv_heads), self.head_dim]);
-        let states = self.delta.iter().map(|own| {
-            let keys = wide(&[2 * own.key_heads, own.key_dim]);
-            keys + wide(&[2 * own.value_heads, own.value_dim]) + wide(&[2 * own.value_heads])
-        });
-        let others = [3 * self.hidden, 2 * self.intermediate, self.vocabulary].map(|size| wide(&[size]));
-        let widest = states.chain(others).fold(heads, u128::max);
-        if widest * wide(&[self.hidden]) > wide(&[TENSOR_ELEMENTS]) {
-            return Err("the sizes make a tensor of more than 2^40 elements".into());
-        }
-        Ok(())
+        let fits = self.widest().is_some_and(|size| size <= TENSOR_ELEMENTS);
+        fits.then_some(()).ok_or_else(|| "the sizes make a tensor of more than 2^40 elements".into())
+    }
+
+    /// Numbers of the largest matrix, of sizes below 2^32; `None` if they cannot be counted.
+    fn widest(&self) -> Option<usize> {
+        let heads = (2 * (self.heads + self.kv_heads)).checked_mul(self.head_dim)?;
+        let states = match &self.delta {
+            Some(own) => {
+                let keys = (2 * own.key_heads).checked_mul(own.key_dim)?;
+                let values = (2 * own.value_heads).checked_mul(own.value_dim)?;
+                keys.checked_add(values)?.checked_add(2 * own.value_heads)?
+            }
+            None => 0,
+        };
+        let experts =
+            self.experts.as_ref().map_or(0, |own| (2 * own.intermediate).max(2 * own.shared).max(own.count));
+        let widest = heads
+            .max(states)
+            .max(experts)
+            .max(3 * self.hidden)
+            .max(2 * self.intermediate)
+            .max(self.vocabulary);
+        widest.checked_mul(self.hidden)
     }
 }
 

@@ -39,16 +39,26 @@ impl<'a> GgufWeights<'a> {
         Ok(Self { gguf, files, head_dim, norms_after })
     }
 
-    /// Finds a tensor of shape `expected`; also gives its format and the bytes of a row.
-    fn find(&self, name: &str, expected: &[usize]) -> Result<(&'a Tensor, Format, usize), ModelError> {
+    /// Finds a tensor of shape `expected`, or one in which it lies among those of all experts; also gives its
+    /// format, the bytes of a row, and its first byte.
+    fn find(&self, name: &str, expected: &[usize]) -> Result<(&'a Tensor, Format, usize, u64), ModelError> {
         let own = own_name(name, self.norms_after);
-        let other = || OTHER_NAMES.iter().find_map(|(usual, other)| Some(own.replace(usual, other)).filter(|name| *name != own));
-        let tensor = self.gguf.tensor(&own).or_else(|| self.gguf.tensor(&other()?));
-        let tensor = tensor.ok_or_else(|| ModelErrorKind::MissingTensor(own.clone()))?;
-        if tensor.shape != expected && !weights::is_vector(&tensor.shape, expected) {
+        let renamed =
+            |(usual, other): (&str, &str)| Some(own.replace(usual, other)).filter(|name| *name != own);
+        let other = || self.gguf.tensor(&OTHER_NAMES.into_iter().find_map(renamed)?);
+        let both = || own.replace("_gate_exps.", "_gate_up_exps.").replace("_up_exps.", "_gate_up_exps.");
+        let fused =
+            || self.gguf.tensor(&both().replace("_gate_gate_", "_gate_")).map(|tensor| (tensor, true));
+        let found = self.gguf.tensor(&own).or_else(other).map(|tensor| (tensor, false)).or_else(fused);
+        let (tensor, is_fused) = found.ok_or_else(|| ModelErrorKind::MissingTensor(own.clone()))?;
+        let first = match weights::of_expert(name) {
+            Some(place) => weights::expert_rows(place, expected, &tensor.shape, is_fused),
+            None => (tensor.shape == expected || weights::is_vector(&tensor.shape, expected)).then_some(0),
+        };
+        let Some(first) = first else {
             let (expected, found) = (expected.to_vec(), tensor.shape.clone());
             return Err(ModelErrorKind::Shape { tensor: own, expected, found }.into());
-        }
+        };
         let format = Format::from_ggml(tensor.format).ok_or_else(|| ModelErrorKind::NumberFormat {
             tensor: own.clone(),
             format: formats::ggml_name(tensor.format),
@@ -59,19 +69,21 @@ impl<'a> GgufWeights<'a> {
             ModelErrorKind::InvalidMetadata(reason)
         })?;
         let rows = expected.iter().product::<usize>() / columns.max(1);
-        let bytes = rows.checked_mul(row_bytes).and_then(|bytes| u64::try_from(bytes).ok());
+        let bytes_of = |rows: usize| rows.checked_mul(row_bytes).and_then(|bytes| u64::try_from(bytes).ok());
+        let bytes = first.checked_add(rows).and_then(bytes_of);
         if bytes.is_none_or(|bytes| bytes > tensor.room) {
             let file = self.files.get(tensor.file).map(|(path, _)| path.clone()).unwrap_or_default();
             let reason = format!("cut short or damaged: tensor {own} has {} bytes", tensor.room);
             return Err(ModelErrorKind::DamagedWeights { file, reason }.into());
         }
-        Ok((tensor, format, row_bytes))
+        let start = tensor.start.saturating_add(bytes_of(first).unwrap_or(u64::MAX));
+        Ok((tensor, format, row_bytes, start))
     }
 }
 
 impl Weights for GgufWeights<'_> {
     fn format(&self, name: &str, shape: &[usize]) -> Result<Format, ModelError> {
-        self.find(name, shape).map(|(_, format, _)| format)
+        self.find(name, shape).map(|(_, format, ..)| format)
     }
 
     fn read(
@@ -80,7 +92,7 @@ impl Weights for GgufWeights<'_> {
         expected: &[usize],
         each: &mut dyn FnMut(Format, &[u8]),
     ) -> Result<(), ModelError> {
-        let (tensor, format, row_bytes) = self.find(name, expected)?;
+        let (tensor, format, row_bytes, start) = self.find(name, expected)?;
         let head = self.head_dim.filter(|_| name.contains(".q_proj.") || name.contains(".k_proj."));
         let missing = || ModelErrorKind::MissingTensor(name.to_owned());
         let (path, file) = self.files.get_mut(tensor.file).ok_or_else(missing)?;
@@ -92,7 +104,7 @@ impl Weights for GgufWeights<'_> {
         let mut ordered = Vec::new();
         let mut is_finite = true;
         let sizes = [rows, size, head.unwrap_or(1)];
-        weights::read_rows((&*path, file), name, tensor.start, sizes, |stored| {
+        weights::read_rows((&*path, file), name, start, sizes, |stored| {
             is_finite &= format.has_finite_factors(stored);
             let Some(head) = head else { return each(format, stored) };
             ordered.clear();
@@ -151,6 +163,12 @@ fn own_name(name: &str, norms_after: bool) -> String {
             let own = if rate == "A_log" { "ssm_a" } else { "ssm_dt.bias" };
             return format!("blk.{layer}.{own}");
         }
+        [layer, "mlp", "experts", _, part, suffix] => {
+            return format!("blk.{layer}.ffn_{}_exps.{suffix}", part.trim_end_matches("_proj"));
+        }
+        [layer, "mlp", "shared_expert", part, suffix] => {
+            return format!("blk.{layer}.ffn_{}_shexp.{suffix}", part.trim_end_matches("_proj"));
+        }
         [layer, "linear_attn", "norm", suffix] => (layer, "ssm_norm", suffix),
         [layer, "linear_attn", "out_proj", suffix] => (layer, "ssm_out", suffix),
         [layer, _, part, suffix] => (layer, part, suffix),
@@ -176,6 +194,8 @@ fn own_name(name: &str, norms_after: bool) -> String {
         "in_proj_a" => "ssm_alpha",
         "in_proj_b" => "ssm_beta",
         "conv1d" => "ssm_conv1d",
+        "gate" => "ffn_gate_inp",
+        "shared_expert_gate" => "ffn_gate_inp_shexp",
         "gate_proj" => "ffn_gate",
         "up_proj" => "ffn_up",
         "down_proj" => "ffn_down",

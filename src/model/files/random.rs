@@ -2,13 +2,13 @@
 
 use half::f16;
 
-use super::config::{Activation, Biases, Config, LayerSet, Norms, Rope, Scales, Scaling};
+use super::config::{Activation, Biases, Config, DeltaNet, LayerSet, Norms, Rope, Scales, Scaling};
 use super::weights::Weights;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::formats::Format;
 use crate::split_mix::SplitMix64;
 
-/// Sizes of a Llama-like model whose weights are random, for measurements.
+/// Sizes of a model like Llama or Qwen 3.5 whose weights are random, for measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RandomModel {
@@ -18,10 +18,12 @@ pub struct RandomModel {
     pub intermediate: usize,
     /// Blocks of attention and multilayer perceptron.
     pub layers: usize,
-    /// Heads of queries; they share `hidden`.
+    /// Heads of queries; they share `hidden`, or have 256 numbers each if there are states.
     pub heads: usize,
     /// Heads of keys and values.
     pub kv_heads: usize,
+    /// True if three of four layers have the state of a gated delta net, of 32 heads.
+    pub states: bool,
     /// Number of tokens. The output matrix is the embedding.
     pub vocabulary: usize,
     /// Number format of matrices.
@@ -30,10 +32,10 @@ pub struct RandomModel {
 
 impl RandomModel {
     /// Names that [`preset`](Self::preset) knows.
-    pub const PRESETS: [&str; 4] = ["13m", "110m", "1b", "7b"];
+    pub const PRESETS: [&str; 5] = ["13m", "110m", "1b", "7b", "qwen3.5-4b"];
 
-    /// Returns a well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768), `1b` (22 of 2048)
-    /// or `7b` (32 of 4096).
+    /// Returns a well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768), `1b` (22 of 2048),
+    /// `7b` (32 of 4096) or `qwen3.5-4b` (32 of 2560, of which 24 have states; with 32,000 tokens as all).
     #[must_use]
     pub fn preset(name: &str, format: Format) -> Option<Self> {
         let [hidden, intermediate, layers, heads, kv_heads] = match name.to_ascii_lowercase().as_str() {
@@ -41,32 +43,45 @@ impl RandomModel {
             "110m" => [768, 2048, 12, 12, 12],
             "1b" => [2048, 5632, 22, 32, 4],
             "7b" => [4096, 11008, 32, 32, 32],
+            "qwen3.5-4b" => [2560, 9216, 32, 16, 4],
             _ => return None,
         };
-        Some(Self { hidden, intermediate, layers, heads, kv_heads, vocabulary: 32_000, format })
+        let states = name.eq_ignore_ascii_case("qwen3.5-4b");
+        Some(Self { hidden, intermediate, layers, heads, kv_heads, states, vocabulary: 32_000, format })
     }
 
     /// The configuration of the model.
     pub(crate) fn config(&self) -> Result<Config, ModelError> {
+        let head_dim =
+            if self.states { 256 } else { self.hidden.checked_div(self.heads).unwrap_or_default() };
+        let net = DeltaNet {
+            key_heads: 16,
+            value_heads: 32,
+            key_dim: 128,
+            value_dim: 128,
+            width: 4,
+            is_converted: true,
+        };
         let config = Config {
             hidden: self.hidden,
             intermediate: self.intermediate,
             layers: self.layers,
             heads: self.heads,
             kv_heads: self.kv_heads,
-            head_dim: self.hidden.checked_div(self.heads).unwrap_or_default(),
+            head_dim,
             vocabulary: self.vocabulary,
             max_positions: 1 << 20,
             norm_epsilon: 1e-5,
             rope: Rope { theta: 1e4, scaling: Scaling::None },
             window_rope: None,
             rotated: LayerSet::All,
-            rotary_dim: self.hidden.checked_div(self.heads).unwrap_or_default(),
+            rotary_dim: if self.states { head_dim / 4 } else { head_dim },
             window: None,
-            attention: LayerSet::All,
-            gated: false,
+            attention: if self.states { LayerSet::Each(4) } else { LayerSet::All },
+            gated: self.states,
             convolution: None,
-            delta: None,
+            delta: self.states.then_some(net),
+            experts: None,
             tied: true,
             biases: Biases::default(),
             norms: Norms::default(),

@@ -92,17 +92,27 @@ impl Safetensors {
         let name = self.own_name(name);
         let name = name.as_str();
         let missing = || ModelErrorKind::MissingTensor(name.to_owned());
-        let index = *self.shard_of.get(name).ok_or_else(missing)?;
+        let place = weights::of_expert(name).filter(|_| !self.shard_of.contains_key(name));
+        let fused = place.map(|(start, _, part)| match part {
+            "down_proj.weight" => (format!("{start}down_proj"), false),
+            _ => (format!("{start}gate_up_proj"), true),
+        });
+        let stored = fused.as_ref().map_or(name, |(name, _)| name);
+        let index = *self.shard_of.get(stored).ok_or_else(missing)?;
         let shard = self.shards.get(index).ok_or_else(missing)?;
-        let TensorInfo { dtype, shape, data_offsets } = shard.header.info(name).ok_or_else(missing)?;
-        if shape != expected && !weights::is_vector(shape, expected) {
+        let TensorInfo { dtype, shape, data_offsets } = shard.header.info(stored).ok_or_else(missing)?;
+        let first = match (place, &fused) {
+            (Some(place), Some((_, is_fused))) => weights::expert_rows(place, expected, shape, *is_fused),
+            _ => (shape == expected || weights::is_vector(shape, expected)).then_some(0),
+        };
+        let Some(first) = first else {
             return Err(ModelErrorKind::Shape {
                 tensor: name.to_owned(),
                 expected: expected.to_vec(),
                 found: shape.clone(),
             }
             .into());
-        }
+        };
         let format = match dtype {
             Dtype::F32 => Format::F32,
             Dtype::F16 => Format::F16,
@@ -112,7 +122,9 @@ impl Safetensors {
                 return Err(ModelErrorKind::NumberFormat { tensor: name.to_owned(), format }.into());
             }
         };
-        Ok((index, shard.data_start.saturating_add(as_u64(data_offsets.0)), format))
+        let row = as_u64(format.block_bytes()).saturating_mul(as_u64(expected.last().copied().unwrap_or(1)));
+        let start = shard.data_start.saturating_add(as_u64(data_offsets.0));
+        Ok((index, start.saturating_add(row.saturating_mul(as_u64(first))), format))
     }
 }
 

@@ -40,10 +40,34 @@ pub(crate) trait Weights {
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError>;
 }
 
-/// True if a tensor of shape `found` can be read as the vector that is `expected`: it has as many numbers.
+/// True if a tensor of shape `found` can be read as the vector, or the only row, that is `expected`: it has
+/// as many numbers.
 pub(crate) fn is_vector(found: &[usize], expected: &[usize]) -> bool {
-    let numbers = found.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
-    expected.len() == 1 && numbers == expected.first().copied()
+    let numbers = |shape: &[usize]| shape.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
+    matches!(expected, [_] | [1, _]) && numbers(found) == numbers(expected)
+}
+
+/// The place of an expert's matrix among those of all: the name of a matrix, cut before and after the number
+/// of the expert (`model.layers.0.mlp.experts.`, `gate_proj.weight`), and the number.
+pub(crate) fn of_expert(name: &str) -> Option<(&str, usize, &str)> {
+    let start = name.find(".experts.")? + ".experts.".len();
+    let (number, part) = name[start..].split_once('.')?;
+    Some((&name[..start], number.parse().ok()?, part))
+}
+
+/// The first row of an expert's matrix of shape `expected` in a tensor of shape `found` with those of all,
+/// where gates and what they multiply may lie together; `None` if it does not lie there.
+pub(crate) fn expert_rows(
+    (_, expert, part): (&str, usize, &str),
+    expected: &[usize],
+    found: &[usize],
+    is_fused: bool,
+) -> Option<usize> {
+    let (&[rows, columns], &[experts, all, own]) = (expected, found) else { return None };
+    let each = if is_fused { rows.checked_mul(2)? } else { rows };
+    let before = if is_fused && part.starts_with("up_") { rows } else { 0 };
+    let first = expert.checked_mul(each)?.checked_add(before)?;
+    (all == each && own == columns && expert < experts).then_some(first)
 }
 
 /// Rows read at a time.

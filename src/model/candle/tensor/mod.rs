@@ -82,10 +82,12 @@ impl TensorModel {
         options: &LoadOptions,
         place: &Place,
     ) -> Result<Self, ModelError> {
-        if config.delta.is_some() {
-            let reason = "layers with the state of a delta net are computed on the CPU, and by llama.cpp's \
-                          engine on cards";
-            return Err(ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into());
+        if config.delta.is_some() || config.experts.is_some() {
+            let reason =
+                "states of delta nets, and experts, are computed on the CPU, and on cards by llama.cpp";
+            return Err(
+                ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into()
+            );
         }
         if place.kernels.is_some()
             && let Some(lack) = CardEngine::lacks(&config)

@@ -108,8 +108,9 @@ impl TensorTransformer {
             true => embedding.clone(),
             false => Factor::load(weights, &[(OUTPUT, vocabulary)], config.hidden, place)?,
         };
-        let table =
-            |values: &[f32]| place.vector(values).and_then(|all| all.reshape((context, config.rotary_dim / 2)));
+        let table = |values: &[f32]| {
+            place.vector(values).and_then(|all| all.reshape((context, config.rotary_dim / 2)))
+        };
         let rotations = config.ropes().map(|rope| {
             let rotation = Rotation::new(context, config.rotary_dim, rope);
             let (cos, sin) = rotation.tables();

@@ -1,5 +1,5 @@
-//! Qwen 2 and 2.5, with biases of queries, keys and values; Qwen 3, with norms of heads; and the text of the
-//! models of both that see.
+//! Qwen 2 and 2.5, with biases of queries, keys and values; Qwen 3, with norms of heads, perhaps with experts;
+//! and the text of the models of both that see.
 
 use super::{Architecture, PLAIN};
 use crate::model::error::ModelError;
@@ -36,6 +36,22 @@ pub(super) const QWEN3: Architecture = Architecture {
     biases: &["attention_bias"],
     describe: |fields, config| {
         config.norms.heads = true;
+        windowed(fields, config)
+    },
+    ..PLAIN
+};
+
+pub(super) const QWEN3_MOE: Architecture = Architecture {
+    folders: &["Qwen3MoeForCausalLM", "qwen3_moe"],
+    files: &["qwen3moe", "qwen3vlmoe"],
+    defaults: &[("num_key_value_heads", 4), ("sliding_window", 4096), ("max_window_layers", 0)],
+    experts: true,
+    biases: &["attention_bias"],
+    describe: |fields, config| {
+        config.norms.heads = true;
+        if let (Some(experts), None) = (&mut config.experts, fields.file()) {
+            experts.normalised = fields.switch("norm_topk_prob")?.unwrap_or_default();
+        }
         windowed(fields, config)
     },
     ..PLAIN

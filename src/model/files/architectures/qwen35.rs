@@ -32,6 +32,45 @@ pub(super) const QWEN35: Architecture = Architecture {
     ..PLAIN
 };
 
+/// The same with experts, one of which all tokens have.
+pub(super) const QWEN35_MOE: Architecture = Architecture {
+    folders: &[
+        "Qwen3_5MoeForCausalLM",
+        "qwen3_5_moe_text",
+        "Qwen3_5MoeForConditionalGeneration",
+        "qwen3_5_moe",
+    ],
+    files: &["qwen35moe"],
+    defaults: &[
+        ("hidden_size", 2048),
+        ("num_hidden_layers", 40),
+        ("num_attention_heads", 16),
+        ("num_key_value_heads", 2),
+        ("head_dim", 256),
+        ("vocab_size", 248_320),
+        ("max_position_embeddings", 32_768),
+        ("full_attention_interval", 4),
+        ("linear_conv_kernel_dim", 4),
+        ("linear_num_key_heads", 16),
+        ("linear_num_value_heads", 32),
+        ("linear_key_head_dim", 128),
+        ("linear_value_head_dim", 128),
+        ("num_experts", 256),
+        ("num_experts_per_tok", 8),
+        ("moe_intermediate_size", 512),
+        ("shared_expert_intermediate_size", 512),
+    ],
+    experts: true,
+    describe: |fields, config| {
+        if let Some(experts) = &mut config.experts {
+            experts.shared =
+                fields.required(["shared_expert_intermediate_size", "expert_shared_feed_forward_length"])?;
+        }
+        describe(fields, config)
+    },
+    ..QWEN35
+};
+
 fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelError> {
     let is_converted = fields.file().is_some();
     config.norms = Norms { heads: true, after: false, less_one: !is_converted };
@@ -39,12 +78,8 @@ fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelEr
     let guessing = fields.size(["", "nextn_predict_layers"])?.unwrap_or_default();
     config.layers = config.layers.saturating_sub(guessing);
     let period = fields.size(["full_attention_interval", "full_attention_interval"])?.unwrap_or(4);
-    let last = |layer: &usize| period > 0 && (layer + 1).is_multiple_of(period);
-    let attention = match fields.full_attention(config.layers, "linear_attention")? {
-        Some(layers) => layers,
-        None => (0..config.layers).filter(last).collect(),
-    };
-    config.attention = LayerSet::Only(attention);
+    let layers = fields.full_attention(config.layers, "linear_attention")?;
+    config.attention = layers.map_or(LayerSet::Each(period), LayerSet::Only);
     let value_heads = fields.required(["linear_num_value_heads", "ssm.time_step_rank"])?;
     let key_dim = fields.required(["linear_key_head_dim", "ssm.state_size"])?;
     let value_dim = match fields.size(["", "ssm.inner_size"])? {

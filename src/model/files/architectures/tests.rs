@@ -161,7 +161,10 @@ fn lfm2_tells_its_layers_in_two_ways() {
     });
     let of = |config: &Value| parse(&config.to_string());
     let old = of(&config).unwrap();
-    assert_eq!((old.convolution, [1, 2, 3].map(|layer| old.attention.has(layer))), (Some(3), [false, true, false]));
+    assert_eq!(
+        (old.convolution, [1, 2, 3].map(|layer| old.attention.has(layer))),
+        (Some(3), [false, true, false])
+    );
     // A layer's keys and values are 1024 numbers of a token, as many as a convolution's inputs.
     assert_eq!((old.intermediate, old.cache_layers(), old.places()), (4608, 4, vec![0, 1, 2, 3]));
     config["layer_types"] = json!(["conv", "conv", "full_attention", "conv"]);
@@ -242,6 +245,8 @@ fn qwen_3_5_has_states_in_three_of_four_layers() {
         ("linear_value_head_dim", json!(u32::MAX)),
         ("linear_num_value_heads", json!(u64::MAX)),
         ("full_attention_interval", json!("four")),
+        ("full_attention_interval", json!(0)),
+        ("num_hidden_layers", json!(u64::MAX)),
         ("layer_types", json!(["linear_attention"])),
     ] {
         let mut config = published.clone();
@@ -249,5 +254,32 @@ fn qwen_3_5_has_states_in_three_of_four_layers() {
         assert_eq!(of(&config).unwrap().rotary_dim, 64);
         config["text_config"][field] = value.clone();
         assert!(of(&config).is_err(), "{field} {value}");
+    }
+}
+
+#[test]
+fn experts_are_read_from_folders_and_what_is_not_computed_is_refused() {
+    let published = json!({
+        "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 2048, "intermediate_size": 6144,
+        "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+        "vocab_size": 151_936, "max_position_embeddings": 40_960, "num_experts": 128,
+        "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": true,
+        "decoder_sparse_step": 1, "mlp_only_layers": []
+    });
+    let config = parse(&published.to_string()).unwrap();
+    let own = Experts { count: 128, used: 8, intermediate: 768, shared: 0, normalised: true };
+    assert_eq!((config.experts.as_ref(), config.intermediate, config.norms.heads), (Some(&own), 6144, true));
+    for (field, value) in [
+        ("decoder_sparse_step", json!(2)),
+        ("mlp_only_layers", json!([0])),
+        ("num_experts", json!(4)),
+        ("num_experts", json!(u64::MAX)),
+        ("num_experts_per_tok", json!(0)),
+        ("moe_intermediate_size", json!(u32::MAX)),
+        ("moe_intermediate_size", json!(null)),
+    ] {
+        let mut config = published.clone();
+        config[field] = value.clone();
+        assert!(parse(&config.to_string()).is_err(), "{field} {value}");
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct LowBenchModel {
     /// The model, as for `domino generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID", conflicts_with = "random")]
     model: Option<PathBuf>,
-    /// Random weights of a shape instead: 13m, 110m, 1b or 7b.
+    /// Random weights of a shape instead: 13m, 110m, 1b, 7b or qwen3.5-4b.
     #[arg(long, value_name = "SHAPE")]
     random: Option<String>,
     /// The number format of random weights: f32, f16, bf16, q8_0, q4_0, q4_k and others.
@@ -52,6 +52,9 @@ pub(crate) struct LowBenchModel {
     /// Tokens in the cache before each pass.
     #[arg(long, value_name = "N", default_value_t = 128)]
     context: usize,
+    /// Tokens of these that came in a pass just before, and stay: a state sees them in the pass measured.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    accepted: usize,
     /// Measure a prompt of N tokens too: from an empty cache, for the logits of its last token.
     #[arg(long, value_name = "N", default_value_t = 0)]
     prompt: usize,
@@ -69,6 +72,7 @@ pub(crate) struct BenchModel {
     threads: Option<NonZeroUsize>,
     most: usize,
     context: usize,
+    accepted: usize,
     prompt: usize,
     repeats: usize,
     json: bool,
@@ -105,11 +109,11 @@ impl LowBenchModel {
         load.instructions = self.instructions;
         load.context = Some(self.prompt.max(self.context + self.most));
         let by = self.device.resolve();
-        let Self { most, context, prompt, repeats, .. } = self;
+        let Self { most, context, accepted, prompt, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, load, by, threads, most, context, prompt, repeats, json })
+        Ok(BenchModel { source, load, by, threads, most, context, accepted, prompt, repeats, json })
     }
 }
 
@@ -137,6 +141,11 @@ pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> anyhow::Result<
             model.forward(before, Rows::Last)?;
         }
         for n in 1..=command.most {
+            if command.accepted > 0 {
+                let first = command.context.saturating_sub(command.accepted);
+                model.truncate(first)?;
+                model.forward(&before[first..], Rows::Last)?;
+            }
             times.pass(&mut model, &new[..n], Rows::All)?;
             if progress::interrupted() {
                 return Ok(Exit::Interrupted);
@@ -211,16 +220,9 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
     writeln!(out, "{name} on {device}, context {}, {} repeats", command.context, command.repeats)?;
     writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
     for n in 1..=command.most {
-        let (own, own_least) = (times.median(n), times.least(n));
-        writeln!(
-            out,
-            "{:3} {:11.3} {:11.2} {:11.3} {:11.2}",
-            n,
-            1e3 * own,
-            own / median,
-            1e3 * own_least,
-            own_least / least
-        )?;
+        let (own, fast) = (times.median(n), times.least(n));
+        let [ms, fast_ms] = [1e3 * own, 1e3 * fast];
+        writeln!(out, "{n:3} {ms:11.3} {:11.2} {fast_ms:11.3} {:11.2}", own / median, fast / least)?;
     }
     if command.prompt > 0 {
         let (tokens, median, least) = prompt_times(command, prompt);
