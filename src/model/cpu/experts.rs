@@ -31,8 +31,8 @@ pub(crate) struct ExpertLayer {
     shared: Option<(Expert, Linear)>,
 }
 
-/// The products of a layer's experts: the one that chooses; of each expert gate and up, and down; those of the
-/// shared one, and its gate.
+/// The products of a layer's experts: the one that chooses; of each expert gate and up, and down; those of
+/// the shared one, and its gate.
 pub(crate) fn products(config: &Config, own: &Experts, layer: usize) -> Vec<ProductShape> {
     let hidden = config.hidden;
     let name = |part: &str| format!("model.layers.{layer}.mlp.{part}");

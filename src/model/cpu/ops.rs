@@ -273,8 +273,8 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Computes the tables for positions `0..context` and heads of which `head_dim` numbers rotate. Angles are
-    /// rounded to `f32` where `transformers` rounds them.
+    /// Computes the tables for positions `0..context` and heads of which `head_dim` numbers rotate. Angles
+    /// are rounded to `f32` where `transformers` rounds them.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

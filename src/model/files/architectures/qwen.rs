@@ -1,5 +1,5 @@
-//! Qwen 2 and 2.5, with biases of queries, keys and values; Qwen 3, with norms of heads, perhaps with experts;
-//! and the text of the models of both that see.
+//! Qwen 2 and 2.5, with biases of queries, keys and values; Qwen 3, with norms of heads, perhaps with
+//! experts; and the text of the models of both that see.
 
 use super::{Architecture, PLAIN};
 use crate::model::error::ModelError;

@@ -220,14 +220,18 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
     writeln!(out, "{name} on {device}, context {}, {} repeats", command.context, command.repeats)?;
     writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
     for n in 1..=command.most {
-        let (own, fast) = (times.median(n), times.least(n));
-        let [ms, fast_ms] = [1e3 * own, 1e3 * fast];
-        writeln!(out, "{n:3} {ms:11.3} {:11.2} {fast_ms:11.3} {:11.2}", own / median, fast / least)?;
+        let [ms, fast] = [times.median(n), times.least(n)].map(|seconds| 1e3 * seconds);
+        let [ratio, of_least] = [1e-3 * ms / median, 1e-3 * fast / least];
+        writeln!(out, "{n:3} {ms:11.3} {ratio:11.2} {fast:11.3} {of_least:11.2}")?;
     }
     if command.prompt > 0 {
         let (tokens, median, least) = prompt_times(command, prompt);
-        let (median, least) = (1e3 * median, 1e3 * least);
-        writeln!(out, "prompt of {tokens} tokens: median {median:.1} ms, least {least:.1} ms")?;
+        writeln!(
+            out,
+            "prompt of {tokens} tokens: median {:.1} ms, least {:.1} ms",
+            1e3 * median,
+            1e3 * least
+        )?;
     }
     Ok(())
 }
