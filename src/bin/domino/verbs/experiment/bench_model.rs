@@ -189,6 +189,8 @@ fn device(command: &BenchModel) -> String {
 
 fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes) -> anyhow::Result<()> {
     let (median, least) = (times.median(1), times.least(1));
+    let tokens = command.prompt;
+    let whole = (tokens > 0).then(|| [prompt.median(tokens), prompt.least(tokens)]);
     let mut out = terminal::stdout();
     let threads = command.threads.map_or_else(threads, NonZeroUsize::get);
     if command.json {
@@ -209,8 +211,7 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
         if command.by == RunBy::Stored {
             object["kv"] = command.load.kv.to_string().into();
         }
-        if command.prompt > 0 {
-            let (tokens, median, least) = prompt_times(command, prompt);
+        if let Some([median, least]) = whole {
             object["prompt"] = json!({ "tokens": tokens, "median_seconds": median, "least_seconds": least });
         }
         writeln!(out, "{object}")?;
@@ -224,19 +225,8 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
         let [ratio, of_least] = [1e-3 * ms / median, 1e-3 * fast / least];
         writeln!(out, "{n:3} {ms:11.3} {ratio:11.2} {fast:11.3} {of_least:11.2}")?;
     }
-    if command.prompt > 0 {
-        let (tokens, median, least) = prompt_times(command, prompt);
-        writeln!(
-            out,
-            "prompt of {tokens} tokens: median {:.1} ms, least {:.1} ms",
-            1e3 * median,
-            1e3 * least
-        )?;
+    if let Some([median, least]) = whole.map(|whole| whole.map(|seconds| 1e3 * seconds)) {
+        writeln!(out, "prompt of {tokens} tokens: median {median:.1} ms, least {least:.1} ms")?;
     }
     Ok(())
-}
-
-/// The tokens of the prompt, and the median and least seconds of its pass.
-fn prompt_times(command: &BenchModel, times: &PassTimes) -> (usize, f64, f64) {
-    (command.prompt, times.median(command.prompt), times.least(command.prompt))
 }
