@@ -56,7 +56,7 @@ fn formulas(own: &DeltaWeights, rows: &[f32], mistake: Mistake) -> Vec<f64> {
     let rows: Vec<Vec<f64>> =
         rows.chunks(width(net)).map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect();
     let silu = |x: f64| x / (1.0 + (-x).exp());
-    let mut states = vec![vec![vec![0.0_f64; net.value_dim]; net.key_dim]; net.value_heads];
+    let mut states = vec![vec![vec![0.0_f64; net.key_dim]; net.value_dim]; net.value_heads];
     let mut outputs = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let input = |channel: usize, age: usize| {
@@ -79,16 +79,13 @@ fn formulas(own: &DeltaWeights, rows: &[f32], mistake: Mistake) -> Vec<f64> {
             let step = (rate(net.value_heads + head) + f64::from(own.steps[head])).exp().ln_1p();
             let fade = if mistake == Mistake::Fade { 1.0 } else { (f64::from(own.rates[head]) * step).exp() };
             let mut output = Vec::new();
-            for column in 0..net.value_dim {
+            for (column, numbers) in state.iter_mut().enumerate() {
                 let value = mixed(2 * keys + head * net.value_dim + column);
-                let seen: f64 =
-                    (0..net.key_dim).map(|number| key[number] * fade * state[number][column]).sum();
-                for number in 0..net.key_dim {
-                    let old = &mut state[number][column];
-                    *old = fade * *old + key[number] * correction * (value - seen);
+                let seen: f64 = numbers.iter().zip(&key).map(|(number, key)| key * fade * number).sum();
+                for (number, key) in numbers.iter_mut().zip(&key) {
+                    *number = fade * *number + key * correction * (value - seen);
                 }
-                output
-                    .push((0..net.key_dim).map(|number| query[number] * state[number][column]).sum::<f64>());
+                output.push(numbers.iter().zip(&query).map(|(number, query)| query * number).sum::<f64>());
             }
             let mean = output.iter().map(|x| x * x).sum::<f64>() / 67.0;
             let gates = &row[net.channels() + head * net.value_dim..];

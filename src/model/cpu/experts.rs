@@ -51,16 +51,16 @@ pub(crate) fn products(config: &Config, own: &Experts, layer: usize) -> Vec<Prod
 }
 
 impl ExpertLayer {
-    /// Reads the experts of a layer; `None` if it has none.
+    /// Reads the experts of a layer.
     ///
     /// # Errors
     /// If a tensor is missing, has another shape, or cannot be read.
     pub(crate) fn load(
         weights: &mut dyn Weights,
         config: &Config,
+        own: &Experts,
         layer: usize,
-    ) -> std::result::Result<Option<Self>, ModelError> {
-        let Some(own) = &config.experts else { return Ok(None) };
+    ) -> std::result::Result<Self, ModelError> {
         let products = products(config, own, layer);
         let mut all = Vec::with_capacity(products.len());
         for (parts, inputs, biased) in products {
@@ -77,7 +77,7 @@ impl ExpertLayer {
         }
         let shared = gate.and_then(|gate| Some((experts.pop()?, gate)));
         let (description, activation) = (own.clone(), config.activation);
-        Ok(Some(Self { description, activation, router, experts, shared }))
+        Ok(Self { description, activation, router, experts, shared })
     }
 
     /// All products.

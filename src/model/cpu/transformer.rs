@@ -12,7 +12,7 @@ use super::experts::{self, ExpertLayer};
 use super::ops::{self, HeadNorm, Rotation};
 use super::products::matrix::{self, Linear, Matrix, read_matrix};
 use super::{attention::Attention, kv::CpuCache};
-use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::error::ModelError;
 use crate::model::files::config::{Activation, Config, Mixer};
 use crate::model::files::weights::Weights;
 use crate::model::formats::Instructions;
@@ -42,7 +42,7 @@ enum Mlp {
         gate_up: Linear,
         down: Linear,
     },
-    Experts(ExpertLayer),
+    Experts(Box<ExpertLayer>),
 }
 
 /// The new tokens of one sequence in a pass.
@@ -255,12 +255,10 @@ impl Layer {
             |(parts, inputs, biased): ProductShape| Linear::load(weights, &parts, inputs, biased);
         let [qkv, attention_out, gate_up, down] = products(config, index);
         let (qkv, attention_out) = (linear(qkv)?, linear(attention_out)?);
-        let dense = match config.experts {
-            None => Some(Mlp::Dense { gate_up: linear(gate_up)?, down: linear(down)? }),
-            Some(_) => None,
+        let mlp = match &config.experts {
+            None => Mlp::Dense { gate_up: linear(gate_up)?, down: linear(down)? },
+            Some(own) => Mlp::Experts(Box::new(ExpertLayer::load(weights, config, own, index)?)),
         };
-        let mlp = dense.or(ExpertLayer::load(weights, config, index)?.map(Mlp::Experts));
-        let mlp = mlp.ok_or_else(|| ModelErrorKind::InvalidConfig("a layer has no perceptron".into()))?;
         let norms = LayerNorms::names(config, index);
         let norms = norms.try_map(|named| norm_weights(weights, config, &named))?;
         let taps = read_taps(weights, config, index)?;
