@@ -4,12 +4,17 @@ use std::path::Path;
 
 use domino::grammar::json_schema::SchemaOptions;
 use domino::grammar::tools::{Calling, Choice};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts};
+use crate::flags::{grammar::UsualGrammar, schema::LowSchema, tools::CallingParts};
 use crate::grammar::source::{GrammarSource, GrammarText};
 use crate::grammar::thinking::{Thinking, WantedReasoning, WantedThought};
-use crate::{grammar::notation::Notation, rows::keys::ObjectMembers, terminal::failure::BadInput};
+use crate::{
+    grammar::notation::Notation,
+    rows::keys::{ObjectMembers, wrong},
+    terminal::failure::BadInput,
+};
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,7 +42,7 @@ enum What {
 #[derive(Debug, Default)]
 pub(crate) struct RowGrammar {
     what: Option<What>,
-    options: RowOptions,
+    options: LowSchema,
     /// The keys that the options came from.
     keys: Vec<&'static str>,
     calling: CallingParts,
@@ -104,7 +109,7 @@ impl RowGrammar {
         usual: &UsualGrammar,
         thought: impl FnOnce(&Thinking, &GrammarSource) -> Option<WantedThought>,
     ) -> Result<Option<(WantedGrammar, GrammarSource)>, BadInput> {
-        let options = self.options.beside(&usual.options).map_err(BadInput::new)?;
+        let options = self.options.over(&usual.options);
         let calling = || self.calling.beside(&usual.calling).calling();
         let (mut wanted, source) = match (&self.what, &usual.source) {
             (None, None) => return self.nothing().map(|()| None),
@@ -203,23 +208,17 @@ fn text(members: &mut ObjectMembers<'_>, key: &str) -> Result<Option<String>, Ba
 }
 
 /// Takes the options of schemas, and the keys that were there.
-fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
-    let (mut keys, mut all) = (Vec::new(), Vec::new());
-    for key in RowOptions::NAMES {
-        let Some(text) = members.take_text(key) else { continue };
-        let one = format!("{{\"{key}\":{text}}}");
+fn options(members: &mut ObjectMembers<'_>) -> Result<(LowSchema, Vec<&'static str>), BadInput> {
+    let (mut keys, mut all) = (Vec::new(), Map::new());
+    for key in LowSchema::NAMES.split(' ') {
+        let Some(value) = members.take::<Value>(key)? else { continue };
         // Each option is read by itself, so that a mistake is told with its name.
-        serde_json::from_str::<RowOptions>(&one)
-            .map_err(|error| error.to_string())
-            .and_then(|row| row.beside(&SchemaOptions::default()).map(drop))
-            .map_err(|error| {
-                let said = error.split(" at line ").next().unwrap_or_default();
-                BadInput::new(format!("`{key}`: {said}"))
-            })?;
+        let one = Map::from_iter([(key.to_owned(), value.clone())]);
+        LowSchema::deserialize(Value::Object(one)).map_err(|error| wrong(key, &error))?;
         keys.push(key);
-        all.push(one[1..one.len() - 1].to_owned());
+        all.insert(key.to_owned(), value);
     }
-    let options = serde_json::from_str(&format!("{{{}}}", all.join(",")));
+    let options = LowSchema::deserialize(Value::Object(all));
     Ok((options.map_err(|error| BadInput::new(error.to_string()))?, keys))
 }
 

@@ -17,7 +17,7 @@ use std::{collections::HashMap, hash::Hash, time::Duration};
 use anyhow::Context;
 
 pub(crate) use self::grammar::{RowGrammar, WantedGrammar};
-pub(crate) use self::keys::{ObjectMembers, RowReader};
+pub(crate) use self::keys::{ObjectMembers, RawMembers, RowReader};
 pub(crate) use self::row::{Carried, Row, RowReading, key_of};
 use crate::files::{Input, lines};
 use crate::terminal::failure::BadInput;

@@ -27,7 +27,7 @@ use super::bounds::{self, BodyBounds, BodyMemory, SLOW_START};
 use super::{
     access::Caller, access::is_json, connections::PeerVisit, problem::Problem, prompts::PromptAsked,
 };
-use crate::flags::{drawing::Mask, grammar::WhichTerminals};
+use crate::flags::NamedValue;
 use crate::grammar::compiler::{Reach, lookahead};
 use crate::grammar::thinking::{Thinking, WantedReasoning};
 use crate::terminal::failure::BadInput;
@@ -328,11 +328,11 @@ impl ReachAsked {
             lookahead(&text).map_err(|why| wrong("lookahead", &value, why))
         });
         let which = body.shift_remove("terminals").map(|value| {
-            let read = WhichTerminals::deserialize(&value).map(Terminals::from);
+            let read = NamedValue::<Terminals>::deserialize(&value).map(|named| named.0);
             read.map_err(|error| wrong("terminals", &value, error.to_string()))
         });
         let when = body.shift_remove("mask").map(|value| {
-            let read = Mask::deserialize(&value).map(Masking::from);
+            let read = NamedValue::<Masking>::deserialize(&value).map(|named| named.0);
             read.map_err(|error| wrong("mask", &value, error.to_string()))
         });
         let (lookahead, terminals) = (far.transpose()?, which.transpose()?);

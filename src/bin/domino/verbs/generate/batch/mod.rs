@@ -216,8 +216,8 @@ impl RunningBatch<'_> {
     }
 
     fn start(&mut self, carried: &Carried, row: &Row, index: usize) -> Result<(SequenceId, Running), String> {
-        let options = row.drawing.options(self.defaults, index);
-        let mut options = options.resolve().map_err(|error| failure::told(&error).line())?;
+        let options = row.drawing.options(self.defaults, index).and_then(|options| options.resolve());
+        let mut options = options.map_err(|error| failure::told(&error).line())?;
         let prompt = match (&row.prompt, &row.messages) {
             (None, Some(messages)) => {
                 let tools = row.grammar.tools();
