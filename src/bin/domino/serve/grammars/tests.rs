@@ -233,7 +233,7 @@ async fn one_client_does_not_stop_grammars_of_others() {
 
 #[test]
 fn the_most_recently_used_value_stays_whatever_it_weighs() {
-    let mut shelf = Shelf::new();
+    let mut shelf = LastUsed::new();
     shelf.insert("a", 100);
     assert_eq!(shelf.trim(10, |&weight| weight), 0);
     shelf.insert("b", 1);
@@ -249,7 +249,7 @@ proptest! {
         uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60),
         most in 0_usize..20,
     ) {
-        let mut shelf = Shelf::new();
+        let mut shelf = LastUsed::new();
         let mut list: Vec<(u8, usize)> = Vec::new();
         for (key, weight) in uses {
             let known = shelf.get(&key).copied();
