@@ -319,7 +319,7 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     let thought = thought(server, &asked.thinking, order, &prompts, (chat, closed));
     let grammar = match (asked.grammar, &asked.tools) {
         (Some(grammar), _) => {
-            let grammar = grammar.reaching(reach);
+            let grammar = GrammarAsked { reach, ..grammar };
             Some(grammar_order(server, caller, (grammar, thought.clone()), asked.captures).await?)
         }
         (None, Some(tools)) => Some(tools_order(server, caller, (tools, reach), thought.clone()).await?),
@@ -415,7 +415,7 @@ async fn grammar_order(
     (asked, thought): (GrammarAsked, Option<Thought>),
     captures: CapturesAsked,
 ) -> Result<GrammarOrder, Problem> {
-    let grammar = server.registry.get(caller, asked.clone().behind(thought)).await?;
+    let grammar = server.registry.get(caller, GrammarAsked { thought, ..asked.clone() }).await?;
     let pool = Arc::clone(server.registry.pool());
     let capturing = match captures {
         CapturesAsked::Off => None,
@@ -440,7 +440,7 @@ async fn tools_order(
     thought: Option<Thought>,
 ) -> Result<GrammarOrder, Problem> {
     let (tags, reader) = tools.tags()?;
-    match server.registry.get(caller, tools.grammar(tags).reaching(reach).behind(thought)).await {
+    match server.registry.get(caller, GrammarAsked { reach, thought, ..tools.grammar(tags) }).await {
         Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
         Err(problem) if !problem.status().is_client_error() => Err(problem),
         Err(problem) => {

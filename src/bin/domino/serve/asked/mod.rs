@@ -9,7 +9,7 @@ mod drawing;
 pub(crate) mod fields;
 pub(crate) mod grammar;
 mod prompts;
-mod schemas;
+pub(crate) mod schemas;
 pub(crate) mod tools;
 
 use std::sync::Arc;

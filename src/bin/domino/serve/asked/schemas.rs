@@ -188,7 +188,7 @@ fn refusal(pointer: &str, keyword: &str, message: &str) -> Problem {
 const FIELD: &str = "grammar_options";
 
 /// Options for the schemas of a request, where these say nothing themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OptionsAsked {
     /// The server's options, under those of the request.
     options: SchemaOptions,
@@ -219,9 +219,9 @@ impl OptionsAsked {
         &self.options
     }
 
-    /// Does the request give any?
-    pub(crate) fn is_given(&self) -> bool {
-        !self.given.is_empty()
+    /// The same for a schema that has these options itself.
+    pub(crate) fn with(&self, options: SchemaOptions) -> Self {
+        Self { options, given: self.given.clone() }
     }
 
     /// Checks that schemas of a grammar in this notation take what the request gives. `None`: the request

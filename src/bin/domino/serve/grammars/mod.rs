@@ -127,7 +127,7 @@ impl Registry {
 
     /// The grammar that a request of `caller` asks for. Dropping the future gives it up.
     pub(crate) async fn get(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> CompileOutcome {
-        let param = asked.param();
+        let param = asked.param;
         // Others may have asked for the same in another field.
         self.found(caller, asked).await.map_err(|problem| problem.about(param))
     }
