@@ -422,8 +422,12 @@ async fn grammar_order(
         CapturesAsked::Marked => grammar.captures.clone(),
         CapturesAsked::Rules(rules) => {
             let (named, schemas) = (server.registry.named().clone(), Arc::clone(&server.schemas));
-            let finder =
-                GrammarFinder { named, schemas, pool: Arc::clone(&pool), patience: server.limits.compile };
+            let finder = GrammarFinder {
+                named,
+                schemas,
+                pool: Arc::clone(&pool),
+                patience: server.limits.compile_timeout,
+            };
             Some(finder.capturing(caller, asked, rules).await?)
         }
     };
@@ -446,7 +450,8 @@ async fn tools_order(
         Err(problem) => {
             let tools = tools.clone();
             let look = move |cancel: &Cancel| tools.mistake(&compiler::limits().cancelled_by(cancel));
-            let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
+            let mistake =
+                server.registry.pool().run_within(caller, server.limits.compile_timeout, look).await;
             Err(mistake.ok().flatten().unwrap_or(problem))
         }
     }
@@ -531,6 +536,6 @@ async fn schema_report(server: &Server, asked: &Asked, caller: &Caller) -> Resul
         let report = schemas.report(&source.text, &source.options, &limits).ok()?;
         Some(Reports { list: vec![(None, report)] })
     };
-    let made = server.registry.pool().run_within(caller, server.limits.compile, work).await?;
+    let made = server.registry.pool().run_within(caller, server.limits.compile_timeout, work).await?;
     Ok(made.map(|reports| Value::Object(reports.fields())))
 }

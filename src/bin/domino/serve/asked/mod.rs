@@ -227,7 +227,7 @@ pub(crate) async fn read(
     if !is_json(request.headers()) {
         return Err(Problem::media_type());
     }
-    let most = limits.body;
+    let most = limits.max_body;
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| usize::try_from(length).map_or(true, |length| length > most)) {
@@ -237,9 +237,9 @@ pub(crate) async fn read(
     let closing = closing.unwrap_or_else(|| watch::channel(false).1);
     // Held until the body has been read into what it asks for.
     let mut held = memory.hold(Caller::of(request.extensions()));
-    let bounds = BodyBounds { most, time: limits.read, slow_start: SLOW_START };
+    let bounds = BodyBounds { most, time: limits.read_timeout, slow_start: SLOW_START };
     let body = bounds::read_body(request.into_body(), bounds, &mut held, closing).await?;
-    Asked::read(&body, endpoint, limits.grammar, schemas, spelling)
+    Asked::read(&body, endpoint, limits.max_grammar, schemas, spelling)
 }
 
 const CAPTURES: &str = "captures";
