@@ -90,13 +90,12 @@ impl LowGrammar {
             self.tools.refuse_idle()?;
         }
         let (tools, calling) = self.tools.resolve(rows)?;
-        let boxed = Box::new(options.clone());
         let source = match (self.grammar, self.schema, self.regex, tools) {
-            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, *boxed)?),
-            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, *boxed)?),
-            (None, None, Some(regex), _) => Some(GrammarSource::Regex(regex)),
+            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, options.clone())?),
+            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, options.clone())?),
+            (None, None, Some(regex), _) => Some(GrammarSource::regex(regex)),
             (None, None, None, Some(tools)) => {
-                Some(GrammarSource::Tools(tools, Box::new(calling.calling()?), boxed))
+                Some(GrammarSource::tools(tools, calling.calling()?, options.clone()))
             }
             (None, None, None, None) => None,
         };

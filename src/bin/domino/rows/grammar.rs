@@ -115,15 +115,8 @@ impl RowGrammar {
             (None, None) => return self.nothing().map(|()| None),
             (None, Some(source)) => {
                 let wanted = WantedGrammar::new(What::Usual, &options);
-                let source = match source {
-                    GrammarSource::File(path, notation, _) => {
-                        GrammarSource::File(path.clone(), *notation, Box::new(options))
-                    }
-                    GrammarSource::Tools(path, ..) => {
-                        GrammarSource::Tools(path.clone(), Box::new(calling()?), Box::new(options))
-                    }
-                    other => other.clone(),
-                };
+                let calling = source.calling.is_some().then(calling).transpose()?;
+                let source = GrammarSource { options, calling, ..source.clone() };
                 (wanted, source)
             }
             (Some(what), _) => {
@@ -131,11 +124,10 @@ impl RowGrammar {
                 let source = match what {
                     What::Tools(list) => {
                         let text = GrammarText::of_tools("tools", list.clone(), &calling()?, options)?;
-                        GrammarSource::Text(Box::new(text))
+                        GrammarSource::of_text(text)
                     }
                     What::Text(notation, text) => {
-                        let text = GrammarText::inline(*notation, text.clone(), options);
-                        GrammarSource::Text(Box::new(text))
+                        GrammarSource::of_text(GrammarText::inline(*notation, text.clone(), options))
                     }
                     What::Named(name) => GrammarSource::resolve(Path::new(name), None, options)?,
                     What::Usual => return self.nothing().map(|()| None),
@@ -143,7 +135,7 @@ impl RowGrammar {
                 (wanted, source)
             }
         };
-        wanted.calling = source.calling().cloned();
+        wanted.calling.clone_from(&source.calling);
         self.refuse_idle(&source)?;
         wanted.thought = thought(&self.thinking.beside(&usual.thinking), &source);
         let source = source.behind(wanted.thought.clone());
@@ -164,7 +156,7 @@ impl RowGrammar {
 
     /// Refuses keys that the grammar does not take.
     fn refuse_idle(&self, source: &GrammarSource) -> Result<(), BadInput> {
-        if source.calling().is_none() && !self.calling.is_empty() {
+        if source.calling.is_none() && !self.calling.is_empty() {
             return Err(BadInput::new("there are no `tools` to be called")
                 .hint("the row has another grammar: leave out `tool_choice` and the like"));
         }
