@@ -1,7 +1,7 @@
 //! The environment of a template: filters, tests and functions of Jinja2 and transformers, each within a
 //! budget, and dates as `strftime` writes them, in UTC.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use minijinja::{Environment, Error, ErrorKind, Value, value::Kwargs, value::Rest, value::ValueKind};
 
@@ -19,16 +19,9 @@ const COUNTED: [&str; 9] = ["sort", "unique", "min", "max", "sum", "dictsort", "
 const LOOKS: usize = 16;
 
 /// The error that a template raises by `raise_exception`, with its words.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(super) struct Refusal(pub(super) String);
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// An environment for rendering one template. `date` is the result of `strftime_now`, in seconds since 1970.
 pub(super) fn environment(budget: &RenderBudget, date: Option<u64>) -> Environment<'static> {
@@ -232,21 +225,8 @@ fn indented(text: &str, places: &[Value], names: &Kwargs, budget: &RenderBudget)
 }
 
 /// The names of months and, below, of weekdays in the C locale.
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTHS: &str = "January February March April May June July August September October November December";
+const DAYS: &str = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday";
 /// The seconds of a day.
 const DAY: u64 = 86_400;
 
@@ -287,10 +267,10 @@ impl CalendarMoment {
 fn strftime(unix: u64, format: &str) -> String {
     let moment = CalendarMoment::of(unix);
     let (hour, minute, second) = (moment.seconds / 3600, moment.seconds / 60 % 60, moment.seconds % 60);
-    let name = |names: &[&'static str], index: u64| {
-        usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or_default()
+    let name = |names: &'static str, index: u64| {
+        usize::try_from(index).ok().and_then(|index| names.split(' ').nth(index)).unwrap_or_default()
     };
-    let (month, weekday) = (name(&MONTHS, moment.month - 1), name(&DAYS, moment.weekday));
+    let (month, weekday) = (name(MONTHS, moment.month - 1), name(DAYS, moment.weekday));
     let hour_of_twelve = (hour + 11) % 12 + 1;
     let mut out = String::new();
     let mut rest = format.chars();

@@ -262,23 +262,12 @@ fn quoted(out: &mut String, text: &str) {
 
 /// Writes a string in JSON.
 fn json_string(out: &mut String, text: &str, ascii: bool) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            c if u32::from(c) < 0x20 || ascii && !c.is_ascii() => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    out.push_str(&format!("\\u{unit:04x}"));
-                }
+    for c in serde_json::Value::from(text).to_string().chars() {
+        match ascii && !c.is_ascii() {
+            true => {
+                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")))
             }
-            c => out.push(c),
+            false => out.push(c),
         }
     }
-    out.push('"');
 }

@@ -6,12 +6,17 @@ use super::sampling::sampler::DrawError;
 use crate::StepError;
 
 /// Kinds of [`BuildError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildErrorKind {
     /// No vocabulary was given.
+    #[error("a decoder needs a vocabulary")]
     NoVocabulary,
     /// The vocabulary has ids for which the model has no logits: it is another model's.
+    #[error(
+        "the vocabulary has {vocabulary} tokens but the model only {model}: they do not \
+         belong together"
+    )]
     VocabularyTooLarge {
         /// One more than the vocabulary's highest id.
         vocabulary: usize,
@@ -19,17 +24,22 @@ pub enum BuildErrorKind {
         model: usize,
     },
     /// The constraint was compiled for another vocabulary (or for other end-of-text tokens).
+    #[error("the constraint was compiled for another vocabulary than the decoder's")]
     OtherVocabulary,
     /// The model of a batch has no room for a sequence.
+    #[error("the model has no room for a sequence")]
     NoSequences,
     /// An option that a draw from the conditional distribution does not support.
+    #[error("draws from the conditional distribution do not go with {0}")]
     NotConditional(&'static str),
     /// An option, or a kind of grammar, that canonical texts do not support.
+    #[error("canonical tokens do not go with {0}")]
     NotCanonical(&'static str),
 }
 
 /// A decoder that cannot be built from its parts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
 pub struct BuildError {
     kind: BuildErrorKind,
 }
@@ -48,36 +58,15 @@ impl From<BuildErrorKind> for BuildError {
     }
 }
 
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            BuildErrorKind::NoVocabulary => write!(f, "a decoder needs a vocabulary"),
-            BuildErrorKind::VocabularyTooLarge { vocabulary, model } => write!(
-                f,
-                "the vocabulary has {vocabulary} tokens but the model only {model}: they do not belong \
-                 together"
-            ),
-            BuildErrorKind::OtherVocabulary => {
-                write!(f, "the constraint was compiled for another vocabulary than the decoder's")
-            }
-            BuildErrorKind::NoSequences => write!(f, "the model has no room for a sequence"),
-            BuildErrorKind::NotConditional(what) => {
-                write!(f, "draws from the conditional distribution do not go with {what}")
-            }
-            BuildErrorKind::NotCanonical(what) => write!(f, "canonical tokens do not go with {what}"),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
-
 /// Kinds of [`DecodeError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
     /// The prompt has no tokens; a model needs one to go on from.
+    #[error("the prompt is empty: a model needs at least one token")]
     EmptyPrompt,
     /// The prompt does not fit in the model's context.
+    #[error("the prompt has {tokens} tokens, the model's context holds {context}")]
     PromptTooLong {
         /// Tokens of the prompt.
         tokens: usize,
@@ -85,13 +74,16 @@ pub enum DecodeErrorKind {
         context: usize,
     },
     /// Prompt and text do not fit in the model's context together.
+    #[error("prompt and text do not fit in the model's context, which holds {context} tokens")]
     TextTooLong {
         /// Tokens that the model's context holds.
         context: usize,
     },
     /// The forward pass failed; see the source.
+    #[error("the model's forward pass failed")]
     Model,
     /// The model's logits cannot be drawn from.
+    #[error("the model's output for position {position} cannot be used: {error}")]
     Logits {
         /// Index of the token to be drawn in the whole sequence, prompt included.
         position: usize,
@@ -100,21 +92,29 @@ pub enum DecodeErrorKind {
     },
     /// The text is not complete, yet no token of the vocabulary can follow: it lacks tokens for bytes that
     /// the grammar needs.
+    #[error(
+        "no token of the vocabulary can follow at position {position}: it lacks tokens for \
+         bytes that the grammar needs"
+    )]
     NothingAllowed {
         /// Index of the token to be drawn in the whole sequence, prompt included.
         position: usize,
     },
     /// The constraint failed, e.g. by a budget; see the source.
+    #[error("the constraint failed")]
     Constraint,
     /// Another engine, which made the masks, has failed; see the source.
+    #[error("the other engine failed")]
     Peer,
     /// The Rust type to be written has no grammar, or cannot read a text that its schema allows; see the
     /// source.
+    #[error("the type's values cannot be written, or not be read again")]
     Type,
 }
 
 /// A run that cannot go on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{kind}")]
 pub struct DecodeError {
     kind: DecodeErrorKind,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -172,39 +172,5 @@ impl From<DecodeErrorKind> for DecodeError {
 impl From<StepError> for DecodeError {
     fn from(error: StepError) -> Self {
         Self { kind: DecodeErrorKind::Constraint, source: Some(Box::new(error)) }
-    }
-}
-
-impl std::fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            DecodeErrorKind::EmptyPrompt => {
-                write!(f, "the prompt is empty: a model needs at least one token")
-            }
-            DecodeErrorKind::PromptTooLong { tokens, context } => {
-                write!(f, "the prompt has {tokens} tokens, the model's context holds {context}")
-            }
-            DecodeErrorKind::TextTooLong { context } => {
-                write!(f, "prompt and text do not fit in the model's context, which holds {context} tokens")
-            }
-            DecodeErrorKind::Model => write!(f, "the model's forward pass failed"),
-            DecodeErrorKind::Logits { position, error } => {
-                write!(f, "the model's output for position {position} cannot be used: {error}")
-            }
-            DecodeErrorKind::NothingAllowed { position } => write!(
-                f,
-                "no token of the vocabulary can follow at position {position}: it lacks tokens for bytes \
-                 that the grammar needs"
-            ),
-            DecodeErrorKind::Constraint => write!(f, "the constraint failed"),
-            DecodeErrorKind::Peer => write!(f, "the other engine failed"),
-            DecodeErrorKind::Type => write!(f, "the type's values cannot be written, or not be read again"),
-        }
-    }
-}
-
-impl std::error::Error for DecodeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
     }
 }

@@ -46,7 +46,7 @@ const PARTS: [Part; 7] = [
         paths: &["src/experiment/", "src/bin/domino/verbs/experiment/", "experiments/", "benches/"],
         ceiling: 14_000,
     },
-    Part { name: "program", paths: &["src/bin/"], ceiling: 19_100 },
+    Part { name: "program", paths: &["src/bin/"], ceiling: 18_000 },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
     Part { name: "models and decoding", paths: &["src/"], ceiling: 17_700 },
 ];
@@ -54,7 +54,7 @@ const PARTS: [Part; 7] = [
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 87_800;
+const DEFAULT_CEILING: usize = 86_700;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

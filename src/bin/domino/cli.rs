@@ -1,7 +1,7 @@
-//! Flags as they are typed ([`LowArgs`]) and what they mean ([`Command`]).
+//! Flags as they are typed ([`LowArgs`]) and what they mean ([`CommandWork`]).
 //!
-//! Invariant: whoever has a [`Command`] need not look at flags again; every mistake that flags alone can show
-//! was reported on the way.
+//! Invariant: whoever has [`CommandWork`] need not look at flags again; every mistake that flags alone can
+//! show was reported on the way.
 
 use std::ffi::OsString;
 
@@ -9,22 +9,22 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use domino::store::CacheFolder;
 
 use crate::flags::{LowBudgetFlags, LowCacheFlags};
-use crate::serve::args::{LowServe, Serve};
+use crate::serve::args::LowServe;
 use crate::terminal::failure::{BadInput, Exit};
-use crate::verbs::about::{Grammars, LowCompletions, LowGrammars, LowMan};
-use crate::verbs::cache::{Cache, LowCache};
-use crate::verbs::check::{Check, LowCheck};
-use crate::verbs::compile::{Compile, LowCompile};
-use crate::verbs::experiment::bench_model::{BenchModel, LowBenchModel};
-use crate::verbs::experiment::retokenize::{LowRetokenize, Retokenize};
-use crate::verbs::experiment::trace::args::{LowTrace, Trace};
-use crate::verbs::experiment::{Experiment, LowExperiment};
-use crate::verbs::explain::{Explain, LowExplain};
-use crate::verbs::generate::args::{Generate, LowGenerate};
-use crate::verbs::inspect::args::{Inspect, LowInspect};
-use crate::verbs::learn::{Learn, LowLearn};
-use crate::verbs::mask::{LowMask, Mask};
-use crate::verbs::model::{LowModel, ModelFacts};
+use crate::verbs::about::{self, LowCompletions, LowGrammars, LowMan};
+use crate::verbs::cache::{self, LowCache};
+use crate::verbs::check::{self, LowCheck};
+use crate::verbs::compile::{self, LowCompile};
+use crate::verbs::experiment::bench_model::LowBenchModel;
+use crate::verbs::experiment::retokenize::LowRetokenize;
+use crate::verbs::experiment::trace::args::LowTrace;
+use crate::verbs::experiment::{self, LowExperiment};
+use crate::verbs::explain::{self, LowExplain};
+use crate::verbs::generate::{self, args::LowGenerate};
+use crate::verbs::inspect::{self, args::LowInspect};
+use crate::verbs::learn::{self, LowLearn};
+use crate::verbs::mask::{self, LowMask};
+use crate::verbs::model::{self, LowModel};
 use crate::{engine, help, serve, terminal, terminal::log::LogFormat};
 
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
@@ -72,26 +72,15 @@ enum LowVerb {
     Man(LowMan),
 }
 
-/// A command with everything that it needs.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Generate(Box<Generate>),
-    Explain(Box<Explain>),
-    Learn(Learn),
-    Serve(Box<Serve>),
-    Check(Check),
-    Mask(Mask),
-    Compile(Compile),
-    Inspect(Inspect),
-    Grammars(Grammars),
-    Cache(Cache),
-    Model(ModelFacts),
-    BenchModel(BenchModel),
-    Retokenize(Retokenize),
-    Trace(Box<Trace>),
-    Experiment(Experiment),
-    Completions(LowCompletions),
-    Man(LowMan),
+/// The work of a command whose flags are resolved.
+pub(crate) type CommandWork = Box<dyn FnOnce(&CacheFolder) -> anyhow::Result<Exit>>;
+
+/// Makes the work of `run` on a resolved command.
+fn work<C: 'static>(
+    command: C,
+    run: impl Fn(&C, &CacheFolder) -> anyhow::Result<Exit> + 'static,
+) -> CommandWork {
+    Box::new(move |cache| run(&command, cache))
 }
 
 impl LowArgs {
@@ -164,28 +153,30 @@ impl LowArgs {
         self.cache.resolve()
     }
 
-    /// Turns the flags into the command that they ask for.
-    pub(crate) fn resolve(self) -> Result<Command, BadInput> {
+    /// Turns the flags into the work that they ask for.
+    pub(crate) fn resolve(self) -> Result<CommandWork, BadInput> {
         let json = self.json;
-        match self.verb {
-            LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
-            LowVerb::Explain(low) => low.resolve(json).map(Box::new).map(Command::Explain),
-            LowVerb::Learn(low) => low.resolve(json).map(Command::Learn),
-            LowVerb::Serve(low) => low.resolve(json).map(Box::new).map(Command::Serve),
-            LowVerb::Check(low) => low.resolve(json).map(Command::Check),
-            LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
-            LowVerb::Compile(low) => low.resolve(json).map(Command::Compile),
-            LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
-            LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
-            LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
-            LowVerb::Model(low) => Ok(Command::Model(low.resolve(json))),
-            LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
-            LowVerb::Retokenize(low) => low.resolve(json).map(Command::Retokenize),
-            LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
-            LowVerb::Experiment(low) => low.resolve(json).map(Command::Experiment),
-            LowVerb::Completions(low) => Ok(Command::Completions(low)),
-            LowVerb::Man(low) => Ok(Command::Man(low)),
-        }
+        Ok(match self.verb {
+            LowVerb::Generate(low) => work(low.resolve(json)?, generate::run),
+            LowVerb::Explain(low) => work(low.resolve(json)?, explain::run),
+            LowVerb::Learn(low) => work(low.resolve(json)?, learn::run),
+            LowVerb::Serve(low) => work(low.resolve(json)?, serve::run),
+            LowVerb::Check(low) => work(low.resolve(json)?, |command, _| check::run(command)),
+            LowVerb::Mask(low) => work(low.resolve(json)?, mask::run),
+            LowVerb::Compile(low) => work(low.resolve(json)?, compile::run),
+            LowVerb::Inspect(low) => work(low.resolve(json)?, inspect::run),
+            LowVerb::Grammars(low) => work(low.resolve(json)?, |command, _| about::print_grammars(command)),
+            LowVerb::Cache(low) => work(low.resolve(json), cache::run),
+            LowVerb::Model(low) => work(low.resolve(json), model::run),
+            LowVerb::BenchModel(low) => work(low.resolve(json)?, experiment::bench_model::run),
+            LowVerb::Retokenize(low) => work(low.resolve(json)?, experiment::retokenize::run),
+            LowVerb::Trace(low) => work(low.resolve(json)?, experiment::trace::run),
+            LowVerb::Experiment(low) => work(low.resolve(json)?, experiment::run),
+            LowVerb::Completions(low) => {
+                work(low, |command, _| about::print_completions(command, Self::arranged()))
+            }
+            LowVerb::Man(low) => work(low, |command, _| about::print_man(command, Self::arranged())),
+        })
     }
 }
 

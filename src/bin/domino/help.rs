@@ -7,198 +7,60 @@
 
 use clap::{Arg, Command, builder::StyledStr};
 
-use crate::engine::program;
+use crate::{engine::program, terminal::lists};
 
-/// The sections of `--help` in their order, with the flags of each. No flag is in two.
-const SECTIONS: &[(&str, &[&str])] = &[
-    ("Grammar", &["grammar", "schema", "regex", "syntax", "rules"]),
+/// The sections of `--help` in their order, with the names of the flags of each. No flag is in two.
+const SECTIONS: &[(&str, &str)] = &[
+    ("Grammar", "grammar schema regex syntax rules"),
     (
         "JSON Schema",
-        &[
-            "draft",
-            "format",
-            "whitespace",
-            "order",
-            "duplicate_keys",
-            "escapes",
-            "numbers",
-            "closed",
-            "max_depth",
-            "lenient",
-            "documents",
-        ],
+        "draft format whitespace order duplicate_keys escapes numbers closed max_depth lenient \
+         documents",
     ),
-    ("Chat", &["chat", "system"]),
-    ("Tools", &["tools", "tool_spelling", "chat_template", "tool_choice", "one_tool_call", "reasoning"]),
-    ("Model", &["model", "tokenizer", "device", "precision", "threads", "quantize", "kv", "engine"]),
+    ("Chat", "chat system"),
+    ("Tools", "tools tool_spelling chat_template tool_choice one_tool_call reasoning"),
+    ("Model", "model tokenizer device precision threads quantize kv engine"),
     (
         "Sampling",
-        &[
-            "max_tokens",
-            "temperature",
-            "seed",
-            "top_k",
-            "top_p",
-            "min_p",
-            "repeat_penalty",
-            "repeat_last_n",
-            "presence_penalty",
-            "frequency_penalty",
-            "stop",
-            "trailing_space",
-            "finish",
-            "logprobs",
-            "mask",
-            "opportunistic",
-            "sampling",
-            "particles",
-            "tokenization",
-        ],
+        "max_tokens temperature seed top_k top_p min_p repeat_penalty repeat_last_n presence_penalty \
+         frequency_penalty stop trailing_space finish logprobs mask opportunistic sampling particles \
+         tokenization",
     ),
     (
         "Speculation",
-        &[
-            "speculate",
-            "grammar_speculate",
-            "s",
-            "proposer",
-            "threshold",
-            "prior",
-            "learn",
-            "compare",
-            "draft_model",
-            "draft_mask",
-        ],
+        "speculate grammar_speculate s proposer threshold prior learn compare draft_model draft_mask",
     ),
-    ("Lookahead", &["lookahead", "terminals", "trees"]),
+    ("Lookahead", "lookahead terminals trees"),
     (
         "Limits of the server",
-        &[
-            "max_seqs",
-            "max_queue",
-            "max_body",
-            "read_timeout",
-            "max_grammar",
-            "grammar_cache",
-            "compile_timeout",
-            "stall_timeout",
-            "drain_timeout",
-        ],
+        "max_seqs max_queue max_body read_timeout max_grammar grammar_cache compile_timeout \
+         stall_timeout drain_timeout",
     ),
-    ("Cache and budgets", &["cache_dir", "no_cache", "max_step_seconds", "max_memory"]),
+    ("Cache and budgets", "cache_dir no_cache max_step_seconds max_memory"),
 ];
 
 /// The flags of each command that `-h` shows; it shows all flags of a command that is not here.
-const USUAL: &[(&str, &[&str])] = &[
-    ("domino", &["json", "quiet"]),
-    (
-        "generate",
-        &[
-            "prompt",
-            "batch",
-            "out",
-            "grammar",
-            "schema",
-            "regex",
-            "model",
-            "max_tokens",
-            "temperature",
-            "seed",
-        ],
-    ),
-    (
-        "explain",
-        &[
-            "prompt",
-            "out",
-            "grammar",
-            "schema",
-            "regex",
-            "model",
-            "max_tokens",
-            "temperature",
-            "seed",
-            "speculate",
-        ],
-    ),
-    (
-        "learn",
-        &["prompt", "text", "out", "runs", "show", "grammar", "schema", "regex", "model", "max_tokens"],
-    ),
+const USUAL: &[(&str, &str)] = &[
+    ("domino", "json quiet"),
+    ("generate", "prompt batch out grammar schema regex model max_tokens temperature seed"),
+    ("explain", "prompt out grammar schema regex model max_tokens temperature seed speculate"),
+    ("learn", "prompt text out runs show grammar schema regex model max_tokens"),
     (
         "serve",
-        &[
-            "model",
-            "host",
-            "port",
-            "api_key",
-            "allow_origin",
-            "grammar_dir",
-            "tool_spelling",
-            "chat_template",
-            "grammar_speculate",
-            "prior",
-        ],
+        "model host port api_key allow_origin grammar_dir tool_spelling chat_template \
+         grammar_speculate prior",
     ),
-    (
-        "check",
-        &[
-            "prefix",
-            "report",
-            "batch",
-            "max_bytes",
-            "grammar",
-            "schema",
-            "regex",
-            "rules",
-            "documents",
-            "tools",
-        ],
-    ),
-    (
-        "mask",
-        &[
-            "text",
-            "all",
-            "grammar",
-            "schema",
-            "regex",
-            "model",
-            "tokenizer",
-            "lookahead",
-            "terminals",
-            "trees",
-        ],
-    ),
-    ("compile", &["out", "force", "grammar", "schema", "regex", "model", "tokenizer", "terminals"]),
-    (
-        "inspect",
-        &["text", "along", "rule", "limit", "dot", "grammar", "schema", "regex", "model", "tokenizer"],
-    ),
-    (
-        "bench-model",
-        &["most", "context", "prompt", "repeats", "random", "random_format", "model", "threads", "quantize"],
-    ),
-    ("retokenize", &["text", "prompt", "prompt_file", "model", "threads"]),
-    (
-        "trace",
-        &[
-            "out",
-            "expected",
-            "passes",
-            "grammar",
-            "schema",
-            "regex",
-            "model",
-            "tokenizer",
-            "lookahead",
-            "threads",
-        ],
-    ),
+    ("check", "prefix report batch max_bytes grammar schema regex rules documents tools"),
+    ("mask", "text all grammar schema regex model tokenizer lookahead terminals trees"),
+    ("compile", "out force grammar schema regex model tokenizer terminals"),
+    ("inspect", "text along rule limit dot grammar schema regex model tokenizer"),
+    ("bench-model", "most context prompt repeats random random_format model threads quantize"),
+    ("retokenize", "text prompt prompt_file model threads"),
+    ("trace", "out expected passes grammar schema regex model tokenizer lookahead threads"),
 ];
 
 /// The flags of all commands, which stand behind those of one.
-const LAST: &[&str] = &["json", "quiet"];
+const LAST: &str = "json quiet";
 
 /// Puts the flags of the command and its subcommands in their sections, and hides rare ones from `-h`.
 pub(crate) fn arranged(command: Command) -> Command {
@@ -209,28 +71,28 @@ pub(crate) fn arranged(command: Command) -> Command {
 }
 
 /// The flags that `-h` shows of a command; `None` for all.
-fn usual_of(command: &Command) -> Option<&'static [&'static str]> {
+fn usual_of(command: &Command) -> Option<&'static str> {
     let named = if command.get_name() == program() { "domino" } else { command.get_name() };
     USUAL.iter().find(|(name, _)| *name == named).map(|&(_, flags)| flags)
 }
 
 /// Puts a flag in its section, and hides it from `-h` unless it is usual. Arguments without a flag stay.
-fn in_its_place(arg: Arg, usual: Option<&[&str]>) -> Arg {
+fn in_its_place(arg: Arg, usual: Option<&str>) -> Arg {
     if arg.is_positional() {
         return arg;
     }
     let id = arg.get_id().as_str().to_owned();
-    let in_section = |(_, flags): &&(&str, &[&str])| flags.contains(&id.as_str());
-    let arg = match SECTIONS.iter().find(in_section) {
+    let has = |flags: &str| lists(flags, &id);
+    let arg = match SECTIONS.iter().find(|(_, flags)| has(flags)) {
         Some((heading, flags)) => {
-            let place = flags.iter().position(|flag| *flag == id);
+            let place = flags.split(' ').position(|flag| flag == id);
             arg.help_heading(*heading).display_order(place.unwrap_or_default())
         }
-        None if LAST.contains(&id.as_str()) => arg.display_order(usize::MAX / 2),
+        None if has(LAST) => arg.display_order(usize::MAX / 2),
         None => arg,
     };
     match usual {
-        Some(usual) => arg.hide_short_help(!usual.contains(&id.as_str())),
+        Some(usual) => arg.hide_short_help(!has(usual)),
         None => arg,
     }
 }
@@ -262,18 +124,19 @@ pub(crate) fn check_tables(whole: &Command) {
         commands.flat_map(Command::get_arguments).map(|arg| arg.get_id().as_str()).collect();
     let mut seen = BTreeSet::new();
     for (heading, flags) in SECTIONS {
-        for flag in *flags {
+        for flag in flags.split(' ') {
             assert!(all.contains(flag), "{heading}: {flag}");
-            assert!(seen.insert(*flag), "{heading}: {flag} is in another section too");
+            assert!(seen.insert(flag), "{heading}: {flag} is in another section too");
         }
     }
     for (name, usual) in USUAL {
         let command = if *name == whole.get_name() { Some(whole) } else { whole.find_subcommand(name) };
         let command = command.unwrap_or_else(|| panic!("there is no command {name}"));
         let own: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
-        assert!(usual.len() <= 10, "{name} has {} usual flags", usual.len());
-        for flag in *usual {
-            assert!(own.contains(flag), "{name} has no {flag}");
+        let count = usual.split(' ').count();
+        assert!(count <= 10, "{name} has {count} usual flags");
+        for flag in usual.split(' ') {
+            assert!(own.contains(&flag), "{name} has no {flag}");
         }
     }
 }

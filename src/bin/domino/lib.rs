@@ -12,7 +12,7 @@
 //! * [`serve`]: a command in a folder of its own, and engines that write texts.
 //! * [`verbs`]: the other commands, a file or a folder each.
 //! * [`help`]: how help is arranged.
-//! * [`cli`]: the command line, which resolves to a command.
+//! * [`cli`]: the command line, which resolves to the work of a command.
 
 mod allocator;
 mod cli;
@@ -29,16 +29,11 @@ mod verbs;
 
 use std::{io::Write, process::ExitCode};
 
-use domino::store::CacheFolder;
-
-use crate::cli::{Command, LowArgs};
+use crate::cli::LowArgs;
 use crate::engine::OtherEngine;
 use crate::terminal::failure::{self, Exit};
 use crate::terminal::{log, progress};
 use crate::texts::TextEngine;
-use crate::verbs::{
-    about, cache, check, compile, experiment, explain, generate, inspect, learn, mask, model,
-};
 
 pub use crate::terminal::failure::BadInput;
 
@@ -84,33 +79,11 @@ pub fn main() -> ExitCode {
     let json = args.json();
     let cache = args.cache();
     let failure = args.failure();
-    let command = args.install_budgets().and_then(|()| args.resolve());
-    let ended = command.map_err(Into::into).and_then(|command| run(&command, &cache));
+    let work = args.install_budgets().and_then(|()| args.resolve());
+    let ended = work.map_err(Into::into).and_then(|work| work(&cache));
     // The buffer of standard output is written now, since an error would be lost when the program ends.
     match ended.and_then(|exit| Ok(terminal::stdout().flush().map(|()| exit)?)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => failure::report(&error, json, failure),
-    }
-}
-
-fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    match command {
-        Command::Generate(command) => generate::run(command, cache),
-        Command::Explain(command) => explain::run(command, cache),
-        Command::Learn(command) => learn::run(command, cache),
-        Command::Serve(command) => serve::run(command, cache),
-        Command::Check(command) => check::run(command),
-        Command::Mask(command) => mask::run(command, cache),
-        Command::Compile(command) => compile::run(command, cache),
-        Command::Inspect(command) => inspect::run(command, cache),
-        Command::Grammars(command) => about::print_grammars(command),
-        Command::Cache(command) => cache::run(command, cache),
-        Command::Model(command) => model::run(command, cache),
-        Command::BenchModel(command) => experiment::bench_model::run(command, cache),
-        Command::Retokenize(command) => experiment::retokenize::run(command, cache),
-        Command::Trace(command) => experiment::trace::run(command, cache),
-        Command::Experiment(command) => experiment::run(command, cache),
-        Command::Completions(command) => about::print_completions(command, LowArgs::arranged()),
-        Command::Man(command) => about::print_man(command, LowArgs::arranged()),
     }
 }

@@ -4,8 +4,6 @@
 //! score of a token does not depend on which others are allowed, so a token that wins among many wins among
 //! any subset with it: this is what makes opportunistic masking exact.
 
-use std::fmt;
-
 use super::Sampling;
 use super::noise::{self, Candidate, GumbelArgmax, PositionNoise, for_each_logit};
 use crate::ids::{TokenId, as_u64};
@@ -24,28 +22,19 @@ pub struct Sampler {
 }
 
 /// The reason why no token can be drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum DrawError {
     /// A logit of the row is not a number, or infinite: the first such token.
+    #[error("the logit of token {0} is not a number or is infinite")]
     NotFinite(TokenId),
     /// The row gives every allowed token probability zero.
+    #[error("the model gives every allowed token probability zero")]
     Impossible,
     /// No token is allowed.
+    #[error("no token is allowed")]
     NoneAllowed,
 }
-
-impl fmt::Display for DrawError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFinite(token) => write!(f, "the logit of token {token} is not a number or is infinite"),
-            Self::Impossible => write!(f, "the model gives every allowed token probability zero"),
-            Self::NoneAllowed => write!(f, "no token is allowed"),
-        }
-    }
-}
-
-impl std::error::Error for DrawError {}
 
 /// The reason why no token can be drawn from rows that are where the model computed them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,62 +1,63 @@
 //! Flags about the drawing of texts and their ends, which a request or a row of a batch may change.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches};
 use domino::TrailingSpace;
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use super::{ByName, NamedValue};
+use crate::terminal::extend;
 use crate::terminal::failure::{BadInput, Paint, note};
 
-/// The value of `--mask`, also in rows and requests: when the mask of a token is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Mask {
-    Ahead,
-    Always,
-    Opportunistic,
+impl ByName for Masking {
+    const NAMES: &'static [(&'static str, Self)] =
+        &[("ahead", Self::Ahead), ("always", Self::Always), ("opportunistic", Self::Opportunistic)];
 }
 
-impl From<Mask> for Masking {
-    fn from(mask: Mask) -> Self {
-        match mask {
-            Mask::Ahead => Self::Ahead,
-            Mask::Always => Self::Always,
-            Mask::Opportunistic => Self::Opportunistic,
-        }
-    }
+impl ByName for TrailingSpace {
+    const NAMES: &'static [(&'static str, Self)] = &[("stop", Self::Stop), ("keep", Self::Keep)];
 }
 
 /// Flags of when masks are made.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Args, Serialize, Deserialize)]
+#[serde(from = "NamedValue<Masking>", into = "NamedValue<Masking>")]
 pub(crate) struct LowMasking {
     /// Make the grammar's mask at this time. ahead: before the model's pass, which then computes only the
     /// logits that count. always: after the pass, beside the model's own choice, so that interventions can be
     /// counted. opportunistic: only if the model's own choice is refused (which makes no difference with
     /// --top-k, --top-p and --min-p). The text is the same, the time is not.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
-    mask: Mask,
+    #[arg(long, value_name = "WHEN", default_value = "ahead")]
+    mask: NamedValue<Masking>,
     /// Short for --mask opportunistic.
     #[arg(long, conflicts_with = "mask")]
     opportunistic: bool,
 }
 
-impl LowMasking {
-    /// The flags that ask for this.
-    pub(crate) fn of(mask: Mask) -> Self {
+impl From<NamedValue<Masking>> for LowMasking {
+    fn from(mask: NamedValue<Masking>) -> Self {
         Self { mask, opportunistic: false }
     }
+}
 
+impl From<LowMasking> for NamedValue<Masking> {
+    fn from(flags: LowMasking) -> Self {
+        if flags.opportunistic { Self(Masking::Opportunistic) } else { flags.mask }
+    }
+}
+
+impl LowMasking {
     /// Reads the flags.
     pub(crate) fn resolve(self) -> Masking {
-        if self.opportunistic { Masking::Opportunistic } else { self.mask.into() }
+        NamedValue::from(self).0
     }
 }
 
 /// Default number of tokens that penalties look at.
 const LAST: usize = 64;
 
-/// Flags of drawing tokens and of ending a text.
-#[derive(Debug, Clone, Args)]
+/// Flags of drawing tokens and of ending a text, which are keys of rows too.
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub(crate) struct LowOptions {
     /// Draw tokens more or less evenly: 0 takes the likeliest, 1 draws as the model says.
     ///
@@ -104,8 +105,8 @@ pub(crate) struct LowOptions {
     /// text ends there, and the model is not asked (finish is only_space). keep: the model goes on and ends
     /// the text when it likes, as in the DOMINO paper. Not asked by --sampling conditional, which draws the
     /// end.
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop)]
-    pub(crate) trailing_space: Trailing,
+    #[arg(long, value_name = "WHAT", default_value = "stop")]
+    pub(crate) trailing_space: NamedValue<TrailingSpace>,
     /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
     /// that completes it; of equally short ones the one of the fewest tokens.
     #[arg(long)]
@@ -135,6 +136,20 @@ impl LowOptions {
         }
     }
 
+    /// The flags that are given by default.
+    pub(crate) fn usual() -> Result<Self, BadInput> {
+        let matches = Self::augment_args(Command::new("row")).try_get_matches_from(["row"]);
+        let read = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        read.map_err(|error| BadInput::new(error.to_string()))
+    }
+
+    /// These flags, but for the keys of `changes`, which have their names.
+    pub(crate) fn changed(&self, changes: &Map<String, Value>) -> serde_json::Result<Self> {
+        let mut all = serde_json::to_value(self)?;
+        extend(&mut all, changes.clone());
+        serde_json::from_value(all)
+    }
+
     /// Reads the flags as options of decoding.
     pub(crate) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
         let mut options = DecodeOptions::default();
@@ -157,25 +172,8 @@ impl LowOptions {
         options.reasoning_tokens = self.reasoning_tokens;
         options.masking = self.mask.resolve();
         options.logprobs = self.logprobs;
-        options.trailing_space = self.trailing_space.into();
+        options.trailing_space = self.trailing_space.0;
         options.close = self.finish;
         Ok(options)
-    }
-}
-
-/// Value of `--trailing-space`: the fate of white space behind a complete text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Trailing {
-    Stop,
-    Keep,
-}
-
-impl From<Trailing> for TrailingSpace {
-    fn from(trailing: Trailing) -> Self {
-        match trailing {
-            Trailing::Stop => Self::Stop,
-            Trailing::Keep => Self::Keep,
-        }
     }
 }

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use domino::{Lookahead, Terminals, grammar::json_schema::SchemaOptions};
-use serde::Deserialize;
 
+use super::{ByName, NamedValue};
 use crate::flags::schema::{self, LowSchema};
 use crate::flags::tools::{CallingParts, LowReasoning, LowTools};
 use crate::grammar::compiler::{Reach, lookahead, lookahead_number};
@@ -90,13 +90,12 @@ impl LowGrammar {
             self.tools.refuse_idle()?;
         }
         let (tools, calling) = self.tools.resolve(rows)?;
-        let boxed = Box::new(options.clone());
         let source = match (self.grammar, self.schema, self.regex, tools) {
-            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, *boxed)?),
-            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, *boxed)?),
-            (None, None, Some(regex), _) => Some(GrammarSource::Regex(regex)),
+            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, options.clone())?),
+            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, options.clone())?),
+            (None, None, Some(regex), _) => Some(GrammarSource::regex(regex)),
             (None, None, None, Some(tools)) => {
-                Some(GrammarSource::Tools(tools, Box::new(calling.calling()?), boxed))
+                Some(GrammarSource::tools(tools, calling.calling()?, options.clone()))
             }
             (None, None, None, None) => None,
         };
@@ -194,27 +193,12 @@ pub(crate) struct LowTerminals {
     /// literals, classes, and token-like rules such as string, number, name and ws. Without --lookahead the
     /// text is the same, and folded is faster; with it only written counts as the DOMINO paper does. `domino
     /// inspect terminals` lists them. Default: folded.
-    #[arg(long, value_name = "WHICH", value_enum)]
-    terminals: Option<WhichTerminals>,
+    #[arg(long, value_name = "WHICH")]
+    terminals: Option<NamedValue<Terminals>>,
 }
 
-/// The value of `--terminals`, also in requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum WhichTerminals {
-    /// The largest regular parts.
-    Folded,
-    /// The terminals of a lexer.
-    Written,
-}
-
-impl From<WhichTerminals> for Terminals {
-    fn from(which: WhichTerminals) -> Self {
-        match which {
-            WhichTerminals::Folded => Self::Folded,
-            WhichTerminals::Written => Self::Written,
-        }
-    }
+impl ByName for Terminals {
+    const NAMES: &'static [(&'static str, Self)] = &[("folded", Self::Folded), ("written", Self::Written)];
 }
 
 impl LowReach {
@@ -247,7 +231,7 @@ impl LowReach {
 impl LowTerminals {
     /// Reads the flag.
     pub(crate) fn resolve(self) -> Terminals {
-        self.terminals.map_or_else(Terminals::default, Terminals::from)
+        self.terminals.map_or_else(Terminals::default, |named| named.0)
     }
 }
 

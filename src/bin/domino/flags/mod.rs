@@ -11,12 +11,56 @@ pub(crate) mod tools;
 
 use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::{Args, builder::FalseyValueParser};
+use clap::builder::{FalseyValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::{Args, builder::ValueParserFactory};
 use domino::model::candle::{CardMode, Format, KvFormat, LoadOptions, Placement, Precision};
 use domino::store::CacheFolder;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::engine::{self, EngineName};
 use crate::{grammar::compiler, session::model::RunBy, terminal::failure::BadInput};
+
+/// A type of the library whose values have names in flags, in rows and in requests.
+pub(crate) trait ByName: Copy + PartialEq + Send + Sync + 'static {
+    /// The names, with their values.
+    const NAMES: &'static [(&'static str, Self)];
+}
+
+/// A value that is typed by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NamedValue<T>(pub(crate) T);
+
+impl<T: ByName> NamedValue<T> {
+    fn of(name: &str) -> Result<Self, String> {
+        let found = T::NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, value)| Self(value)).ok_or_else(|| {
+            let known: Vec<String> = T::NAMES.iter().map(|(name, _)| format!("`{name}`")).collect();
+            format!("unknown variant `{name}`, expected one of {}", known.join(", "))
+        })
+    }
+}
+
+impl<T: ByName> ValueParserFactory for NamedValue<T> {
+    type Parser = ValueParser;
+
+    fn value_parser() -> ValueParser {
+        let names = PossibleValuesParser::new(T::NAMES.iter().map(|(name, _)| *name));
+        names.try_map(|name| Self::of(&name)).into()
+    }
+}
+
+impl<'de, T: ByName> Deserialize<'de> for NamedValue<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::of(&String::deserialize(deserializer)?).map_err(Error::custom)
+    }
+}
+
+impl<T: ByName> Serialize for NamedValue<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let named = T::NAMES.iter().find(|(_, value)| *value == self.0);
+        named.map(|(name, _)| *name).serialize(serializer)
+    }
+}
 
 /// Flags of all commands that compile grammars: the time of a step, and the memory of a grammar.
 #[derive(Debug, Args)]

@@ -1,46 +1,48 @@
-//! Options for reading JSON Schemas: flags, and the same options in rows of a batch.
+//! Options for reading JSON Schemas: flags, and the same options in rows of a batch and in requests.
 
 use std::{fs, path::PathBuf, str::FromStr};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args};
 use domino::grammar::json_schema::{
     Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaOptions, WhiteSpace,
 };
 use serde::Deserialize;
 
+use super::{ByName, NamedValue};
 use crate::{files, terminal::failure::BadInput};
 
-/// Flags for grammars that are JSON Schemas.
-#[derive(Debug, Clone, Default, Args)]
+/// Flags for grammars that are JSON Schemas. But for the documents they are also keys of a row of a batch,
+/// and fields of a request to the server, under the same names.
+#[derive(Debug, Clone, Default, Args, Deserialize)]
 pub(crate) struct LowSchema {
     /// The draft of a schema that names none: 4, 6, 7, 2019-09 or 2020-12. Default: 2020-12, with the older
     /// spellings that it does not have.
-    #[arg(long, value_name = "DRAFT", value_parser = draft)]
-    draft: Option<Draft>,
+    #[arg(long, value_name = "DRAFT", hide_possible_values = true)]
+    draft: Option<NamedValue<Draft>>,
     /// Take `format` as a restriction of strings (assert), also within the lengths and the ranges of integers
     /// that systems hold (bounded), or as a remark (annotate). Default: bounded; assert for `check`.
     #[arg(long, value_name = "WHAT")]
-    format: Option<LowFormat>,
+    format: Option<NamedValue<Format>>,
     /// White space between the parts of a value: flexible (as people and programs write it), wide (longer
     /// runs, also before commas and colons), compact, pretty:N (N blanks a level) or any. Default: flexible;
     /// any for `check`.
-    #[arg(long, value_name = "HOW", value_parser = white_space)]
-    whitespace: Option<WhiteSpace>,
+    #[arg(long, value_name = "HOW")]
+    whitespace: Option<Spacing>,
     /// The order of an object's members: that of the schema, or any. Default: schema; any for `check`.
     #[arg(long, value_name = "WHICH")]
-    order: Option<LowOrder>,
+    order: Option<NamedValue<Order>>,
     /// Refuse or allow an object that has a key twice which the schema does not list. Default: refuse.
     #[arg(long, value_name = "WHETHER")]
-    duplicate_keys: Option<LowDuplicateKeys>,
+    duplicate_keys: Option<NamedValue<DuplicateKeys>>,
     /// Ways to write a character: escapes only where they must be, or all that JSON has. Default: minimal;
     /// all for `check` and `trace`.
     #[arg(long, value_name = "WHICH")]
-    escapes: Option<LowEscapes>,
+    escapes: Option<NamedValue<Escapes>>,
     /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
     /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any
     /// for `check`.
     #[arg(long, value_name = "WHICH")]
-    numbers: Option<LowNumbers>,
+    numbers: Option<NamedValue<Numbers>>,
     /// Forbid keys that a schema does not mention, where it says nothing of additional properties. Default:
     /// false; true for functions and structural tags.
     #[arg(
@@ -51,64 +53,38 @@ pub(crate) struct LowSchema {
     #[arg(long, value_name = "N")]
     max_depth: Option<u32>,
     /// Allow more than the schema where it cannot be enforced exactly, and say where.
-    #[arg(long)]
-    lenient: bool,
+    #[arg(long, action = ArgAction::SetTrue)]
+    lenient: Option<bool>,
     /// A folder of schemas that references may lead to, by their `$id` or their path in it. Nothing is
     /// fetched.
     #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
     documents: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LowFormat {
-    Bounded,
-    Assert,
-    Annotate,
+impl ByName for Draft {
+    const NAMES: &'static [(&'static str, Self)] = &Self::NAMED;
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LowOrder {
-    Schema,
-    Any,
+impl ByName for Format {
+    const NAMES: &'static [(&'static str, Self)] =
+        &[("bounded", Self::Bounded), ("assert", Self::Assert), ("annotate", Self::Annotate)];
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LowDuplicateKeys {
-    Refuse,
-    Allow,
+impl ByName for Order {
+    const NAMES: &'static [(&'static str, Self)] = &[("schema", Self::Schema), ("any", Self::Any)];
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LowEscapes {
-    All,
-    Minimal,
+impl ByName for DuplicateKeys {
+    const NAMES: &'static [(&'static str, Self)] = &[("refuse", Self::Refuse), ("allow", Self::Allow)];
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum LowNumbers {
-    Plain,
-    Any,
+impl ByName for Escapes {
+    const NAMES: &'static [(&'static str, Self)] = &[("all", Self::All), ("minimal", Self::Minimal)];
 }
 
-/// The options of one row of a batch, or of a request to the server, under the names of the flags. The flags
-/// supply those that are absent.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct RowOptions {
-    draft: Option<String>,
-    format: Option<LowFormat>,
-    whitespace: Option<String>,
-    order: Option<LowOrder>,
-    duplicate_keys: Option<LowDuplicateKeys>,
-    escapes: Option<LowEscapes>,
-    numbers: Option<LowNumbers>,
-    closed: Option<bool>,
-    max_depth: Option<u32>,
-    lenient: Option<bool>,
+impl ByName for Numbers {
+    const NAMES: &'static [(&'static str, Self)] = &[("plain", Self::Plain), ("any", Self::Any)];
 }
 
 impl LowSchema {
@@ -126,30 +102,39 @@ impl LowSchema {
             ("--numbers", numbers.is_some()),
             ("--closed", closed.is_some()),
             ("--max-depth", max_depth.is_some()),
-            ("--lenient", *lenient),
+            ("--lenient", *lenient == Some(true)),
             ("--documents", documents.is_some()),
         ];
         flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
     }
 
+    /// The names of the fields that are keys of rows too.
+    pub(crate) const NAMES: &'static str =
+        "draft format whitespace order duplicate_keys escapes numbers closed max_depth lenient";
+
     /// Reads the flags as options; `defaults` hold where they say nothing.
     pub(crate) fn resolve(self, defaults: SchemaOptions) -> Result<SchemaOptions, BadInput> {
-        let mut options = defaults;
-        options.draft = self.draft.or(options.draft);
-        options.white_space = self.whitespace.unwrap_or(options.white_space);
-        options.format = self.format.map_or(options.format, LowFormat::meaning);
-        options.order = self.order.map_or(options.order, LowOrder::meaning);
-        options.duplicate_keys =
-            self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
-        options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
-        options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
-        options.closed = self.closed.or(options.closed);
-        options.lenient |= self.lenient;
-        options.max_depth = self.max_depth.or(options.max_depth);
+        let mut options = self.over(&defaults);
         if let Some(folder) = self.documents {
             options.documents = documents(&folder)?;
         }
         Ok(options)
+    }
+
+    /// The options that these are, but for documents; `usual` hold where nothing is said.
+    pub(crate) fn over(&self, usual: &SchemaOptions) -> SchemaOptions {
+        let mut options = usual.clone();
+        options.draft = self.draft.map(|draft| draft.0).or(options.draft);
+        options.white_space = self.whitespace.map_or(options.white_space, |spacing| spacing.0);
+        options.format = self.format.map_or(options.format, |format| format.0);
+        options.order = self.order.map_or(options.order, |order| order.0);
+        options.duplicate_keys = self.duplicate_keys.map_or(options.duplicate_keys, |keys| keys.0);
+        options.escapes = self.escapes.map_or(options.escapes, |escapes| escapes.0);
+        options.numbers = self.numbers.map_or(options.numbers, |numbers| numbers.0);
+        options.closed = self.closed.or(options.closed);
+        options.lenient = self.lenient.unwrap_or(options.lenient);
+        options.max_depth = self.max_depth.or(options.max_depth);
+        options
     }
 }
 
@@ -194,106 +179,34 @@ pub(crate) fn for_comparing() -> SchemaOptions {
     SchemaOptions::default().with_escapes(Escapes::All).with_format(Format::Assert)
 }
 
-impl RowOptions {
-    /// The names of the fields.
-    pub(crate) const NAMES: [&str; 10] = [
-        "draft",
-        "format",
-        "whitespace",
-        "order",
-        "duplicate_keys",
-        "escapes",
-        "numbers",
-        "closed",
-        "max_depth",
-        "lenient",
-    ];
+/// The value of `--whitespace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Spacing(WhiteSpace);
 
-    /// Reads the row as options; the flags hold where it says nothing.
-    pub(crate) fn beside(&self, flags: &SchemaOptions) -> Result<SchemaOptions, String> {
-        let mut options = flags.clone();
-        if let Some(name) = &self.draft {
-            options.draft = Some(draft(name)?);
-        }
-        if let Some(name) = &self.whitespace {
-            options.white_space = white_space(name)?;
-        }
-        options.format = self.format.map_or(options.format, LowFormat::meaning);
-        options.order = self.order.map_or(options.order, LowOrder::meaning);
-        options.duplicate_keys =
-            self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
-        options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
-        options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
-        options.closed = self.closed.or(options.closed);
-        options.lenient = self.lenient.unwrap_or(options.lenient);
-        options.max_depth = self.max_depth.or(options.max_depth);
-        Ok(options)
+impl FromStr for Spacing {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let wrong = || "it is flexible, wide, compact, any, or pretty:N with N from 0 to 255".to_owned();
+        Ok(Self(match name {
+            "flexible" => WhiteSpace::Flexible,
+            "wide" => WhiteSpace::Wide,
+            "compact" => WhiteSpace::Compact,
+            "any" => WhiteSpace::Any,
+            _ => {
+                let width = name.strip_prefix("pretty:").and_then(|width| width.parse().ok());
+                WhiteSpace::Pretty(width.ok_or_else(wrong)?)
+            }
+        }))
     }
 }
 
-impl LowFormat {
-    fn meaning(self) -> Format {
-        match self {
-            Self::Bounded => Format::Bounded,
-            Self::Assert => Format::Assert,
-            Self::Annotate => Format::Annotate,
-        }
-    }
-}
+impl TryFrom<String> for Spacing {
+    type Error = String;
 
-impl LowOrder {
-    fn meaning(self) -> Order {
-        match self {
-            Self::Schema => Order::Schema,
-            Self::Any => Order::Any,
-        }
-    }
-}
-
-impl LowDuplicateKeys {
-    fn meaning(self) -> DuplicateKeys {
-        match self {
-            Self::Refuse => DuplicateKeys::Refuse,
-            Self::Allow => DuplicateKeys::Allow,
-        }
-    }
-}
-
-impl LowEscapes {
-    fn meaning(self) -> Escapes {
-        match self {
-            Self::All => Escapes::All,
-            Self::Minimal => Escapes::Minimal,
-        }
-    }
-}
-
-impl LowNumbers {
-    fn meaning(self) -> Numbers {
-        match self {
-            Self::Plain => Numbers::Plain,
-            Self::Any => Numbers::Any,
-        }
-    }
-}
-
-fn draft(name: &str) -> Result<Draft, String> {
-    let named = Draft::NAMED.iter().find(|(known, _)| *known == name);
-    named.map(|&(_, draft)| draft).ok_or_else(|| "the drafts are 4, 6, 7, 2019-09 and 2020-12".to_owned())
-}
-
-fn white_space(name: &str) -> Result<WhiteSpace, String> {
-    match name {
-        "flexible" => return Ok(WhiteSpace::Flexible),
-        "wide" => return Ok(WhiteSpace::Wide),
-        "compact" => return Ok(WhiteSpace::Compact),
-        "any" => return Ok(WhiteSpace::Any),
-        _ => {}
-    }
-    let width = name.strip_prefix("pretty:").map(u8::from_str);
-    match width {
-        Some(Ok(width)) => Ok(WhiteSpace::Pretty(width)),
-        _ => Err("it is flexible, wide, compact, any, or pretty:N with N from 0 to 255".to_owned()),
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
     }
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::decode::DraftMask;
 use domino::proposer::{DraftLength, Learning};
 
+use super::{ByName, NamedValue};
 use crate::session::drafts::{self, PAPER_DRAFT, Speculate, Speculation, WantedDraft, Which};
 use crate::terminal::failure::BadInput;
 
@@ -151,24 +152,18 @@ struct LowDraftModel {
     pub(crate) draft_model: Option<PathBuf>,
     /// Keep the draft model to the grammar by a mask of its own (on), or not (off), to measure what that is
     /// worth: a guess that the grammar forbids then ends the draft.
-    #[arg(long, value_name = "on|off", value_enum, default_value_t = OnOff::On, requires = "draft_model")]
-    draft_mask: OnOff,
+    #[arg(long, value_name = "on|off", default_value = "on", requires = "draft_model")]
+    draft_mask: NamedValue<DraftMask>,
 }
 
-/// The value of `--draft-mask`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnOff {
-    On,
-    Off,
+impl ByName for DraftMask {
+    const NAMES: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
 }
 
 impl LowDraftModel {
     /// Reads the flags as a draft model, if they name one.
     pub(crate) fn resolve(self) -> Option<WantedDraft> {
-        let mask = match self.draft_mask {
-            OnOff::On => DraftMask::On,
-            OnOff::Off => DraftMask::Off,
-        };
+        let mask = self.draft_mask.0;
         self.draft_model.map(|name| WantedDraft { name, mask })
     }
 }

@@ -204,24 +204,9 @@ impl Notation {
 }
 
 /// Keywords that tell a JSON Schema. Those that other files have too (`type`, `title`) are left out.
-const TELLING: [&str; 16] = [
-    "$schema",
-    "$ref",
-    "$defs",
-    "definitions",
-    "properties",
-    "patternProperties",
-    "additionalProperties",
-    "required",
-    "items",
-    "prefixItems",
-    "enum",
-    "const",
-    "anyOf",
-    "allOf",
-    "oneOf",
-    "not",
-];
+const TELLING: &str = "\
+    $schema $ref $defs definitions properties patternProperties additionalProperties required items \
+    prefixItems enum const anyOf allOf oneOf not";
 
 /// The values of `type` in a JSON Schema.
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
@@ -272,7 +257,7 @@ impl Look {
         }
         let is_type =
             kind.is_some_and(|kind| TYPES.contains(&kind)) || object.get("type").is_some_and(Value::is_array);
-        if is_type || TELLING.into_iter().any(has) {
+        if is_type || TELLING.split(' ').any(has) {
             return Some(Self::Grammar(Notation::JsonSchema));
         }
         if has("added_tokens") && has("model") {

@@ -14,21 +14,33 @@ use crate::grammar::warned::{self, Reports};
 use crate::terminal::failure::{BadInput, Paint, note};
 use crate::{files, grammar::compiler, terminal::progress};
 
-/// A grammar as named on the command line.
+/// A grammar as named on the command line, or by a row of a batch.
 #[derive(Debug, Clone)]
-pub(crate) enum GrammarSource {
+pub(crate) struct GrammarSource {
+    pub(crate) place: GrammarPlace,
+    /// The notation of the text.
+    pub(crate) notation: Notation,
+    /// Options for schemas.
+    pub(crate) options: SchemaOptions,
+    /// The way to call its functions, if it is made of functions.
+    pub(crate) calling: Option<Calling>,
+    /// The thought before its texts.
+    pub(crate) thought: Option<WantedThought>,
+}
+
+/// The place of a grammar's text.
+#[derive(Debug, Clone)]
+pub(crate) enum GrammarPlace {
     /// A file.
-    File(PathBuf, Notation, Box<SchemaOptions>),
+    File(PathBuf),
     /// A grammar that comes with the program.
     Shipped(&'static Shipped),
     /// A regular expression on the command line.
     Regex(String),
     /// A file of functions that the model may call.
-    Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
+    Tools(PathBuf),
     /// A text without a file of its own.
     Text(Box<GrammarText>),
-    /// One of the others, behind a thought.
-    Thinking(Box<GrammarSource>, Box<WantedThought>),
 }
 
 impl GrammarSource {
@@ -42,7 +54,7 @@ impl GrammarSource {
         refuse_yaml(name, notation)?;
         if !name.exists() {
             let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
-            let shipped = shipped.map(Self::Shipped).ok_or_else(|| {
+            let shipped = shipped.ok_or_else(|| {
                 BadInput::new(format!(
                     "no file named {}, and no grammar that comes with the program",
                     name.display()
@@ -56,82 +68,97 @@ impl GrammarSource {
                     other.in_words()
                 ))
                 .hint("leave --syntax out: it is for files")),
-                _ => Ok(shipped),
+                _ => Ok(Self::new(GrammarPlace::Shipped(shipped), shipped.notation, options)),
             };
         }
         let notation = notation.unwrap_or_else(|| Notation::of_file(name));
-        Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
+        Ok(Self::new(GrammarPlace::File(name.to_path_buf()), notation, options))
     }
 
     /// Takes the schema of `--schema FILE`, whatever the end of its name.
     pub(crate) fn schema(file: PathBuf, options: SchemaOptions) -> Result<Self, BadInput> {
         refuse_yaml(&file, Some(Notation::JsonSchema))?;
-        Ok(Self::File(file, Notation::JsonSchema, Box::new(options)))
+        Ok(Self::new(GrammarPlace::File(file), Notation::JsonSchema, options))
+    }
+
+    /// Takes a regular expression.
+    pub(crate) fn regex(text: String) -> Self {
+        Self::new(GrammarPlace::Regex(text), Notation::Regex, SchemaOptions::default())
+    }
+
+    /// Takes a file of functions.
+    pub(crate) fn tools(file: PathBuf, calling: Calling, options: SchemaOptions) -> Self {
+        let source = Self::new(GrammarPlace::Tools(file), Notation::StructuralTag, options);
+        Self { calling: Some(calling), ..source }
+    }
+
+    /// Takes a text without a file of its own.
+    pub(crate) fn of_text(text: GrammarText) -> Self {
+        let calling = text.tools.as_ref().map(|(_, calling)| calling.clone());
+        let (notation, options) = (text.notation, text.schema.clone());
+        Self { calling, ..Self::new(GrammarPlace::Text(Box::new(text)), notation, options) }
+    }
+
+    fn new(place: GrammarPlace, notation: Notation, options: SchemaOptions) -> Self {
+        Self { place, notation, options, calling: None, thought: None }
     }
 
     /// The flags for schemas that it takes; `None` if it takes all.
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
-        self.notation().schema_flags()
+        self.notation.schema_flags()
     }
 
     /// The name of the grammar in messages.
     pub(crate) fn name(&self) -> String {
-        match self {
-            Self::File(path, ..) => path.display().to_string(),
-            Self::Shipped(shipped) => shipped.name.to_owned(),
-            Self::Regex(_) => "--regex".to_owned(),
-            Self::Tools(path, ..) => path.display().to_string(),
-            Self::Text(text) => text.name.clone(),
-            Self::Thinking(source, _) => source.name(),
-        }
-    }
-
-    /// The grammar of the text itself, without a thought before it.
-    pub(crate) fn plain(&self) -> &Self {
-        match self {
-            Self::Thinking(source, _) => source,
-            source => source,
+        match &self.place {
+            GrammarPlace::File(path) | GrammarPlace::Tools(path) => path.display().to_string(),
+            GrammarPlace::Shipped(shipped) => shipped.name.to_owned(),
+            GrammarPlace::Regex(_) => "--regex".to_owned(),
+            GrammarPlace::Text(text) => text.name.clone(),
         }
     }
 
     /// Puts a thought before the texts of the grammar, if there is one.
     pub(crate) fn behind(self, thought: Option<WantedThought>) -> Self {
-        match thought {
-            Some(thought) => Self::Thinking(Box::new(self), Box::new(thought)),
-            None => self,
-        }
+        Self { thought: thought.or(self.thought), ..self }
     }
 
     /// Reads the text of the grammar, without parsing it.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
-        let mut schema = SchemaOptions::default();
-        let (notation, text) = match self {
-            Self::File(path, notation, options) => {
-                schema = (**options).clone();
+        let text = match &self.place {
+            GrammarPlace::File(path) => {
                 let content = files::read(path)?;
                 let text = match std::str::from_utf8(&content) {
-                    Ok(content) => notation.syntax().text_of_file(content).into_owned().into_bytes(),
+                    Ok(content) => self.notation.syntax().text_of_file(content).into_owned().into_bytes(),
                     // Parsing it tells where it is not UTF-8.
                     Err(_) => content,
                 };
-                if *notation == Notation::JsonSchema {
+                if self.notation == Notation::JsonSchema {
                     self.surely_schema(&text)?;
                 }
-                (*notation, Cow::Owned(text))
+                Cow::Owned(text)
             }
-            Self::Shipped(shipped) => (shipped.notation, Cow::Borrowed(shipped.text.as_bytes())),
-            Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
-            Self::Tools(path, calling, options) => {
-                let list = files::read_text(path)?;
-                return GrammarText::of_tools(&self.name(), list, calling, (**options).clone());
+            GrammarPlace::Shipped(shipped) => Cow::Borrowed(shipped.text.as_bytes()),
+            GrammarPlace::Regex(text) => Cow::Owned(text.clone().into_bytes()),
+            GrammarPlace::Tools(path) => {
+                let (list, calling) = (files::read_text(path)?, self.calling.as_ref());
+                let calling = calling.ok_or_else(|| BadInput::new("there are no `tools` to be called"))?;
+                let text = GrammarText::of_tools(&self.name(), list, calling, self.options.clone())?;
+                return Ok(GrammarText { thought: self.thought.clone(), ..text });
             }
-            Self::Text(text) => return Ok((**text).clone()),
-            Self::Thinking(source, thought) => {
-                return Ok(GrammarText { thought: Some((**thought).clone()), ..source.load()? });
+            GrammarPlace::Text(text) => {
+                return Ok(GrammarText { thought: self.thought.clone(), ..(**text).clone() });
             }
         };
-        let is_file = matches!(self, Self::File(..));
-        Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file, thought: None })
+        Ok(GrammarText {
+            name: self.name(),
+            notation: self.notation,
+            text,
+            schema: self.options.clone(),
+            tools: None,
+            is_file: matches!(self.place, GrammarPlace::File(_)),
+            thought: self.thought.clone(),
+        })
     }
 
     /// Refuses a text that surely is another kind of file, although any object can be read as a schema.
@@ -286,30 +313,6 @@ fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> 
     let hint = "write it as JSON, for example: python3 -c 'import json, sys, yaml; \
                 print(json.dumps(yaml.safe_load(sys.stdin)))' < FILE > schema.json";
     Err(BadInput::new(format!("{}: YAML is not read", name.display())).hint(hint))
-}
-
-impl GrammarSource {
-    /// The notation of the text.
-    pub(crate) fn notation(&self) -> Notation {
-        match self {
-            Self::File(_, notation, _) => *notation,
-            Self::Shipped(shipped) => shipped.notation,
-            Self::Regex(_) => Notation::Regex,
-            Self::Tools(..) => Notation::StructuralTag,
-            Self::Text(text) => text.notation,
-            Self::Thinking(source, _) => source.notation(),
-        }
-    }
-
-    /// The way to call its functions, if it is made of functions.
-    pub(crate) fn calling(&self) -> Option<&Calling> {
-        match self {
-            Self::Tools(_, calling, _) => Some(calling),
-            Self::Text(text) => text.tools.as_ref().map(|(_, calling)| calling),
-            Self::Thinking(source, _) => source.calling(),
-            Self::File(..) | Self::Shipped(_) | Self::Regex(_) => None,
-        }
-    }
 }
 
 impl GrammarText {

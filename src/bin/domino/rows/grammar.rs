@@ -4,12 +4,17 @@ use std::path::Path;
 
 use domino::grammar::json_schema::SchemaOptions;
 use domino::grammar::tools::{Calling, Choice};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::flags::{grammar::UsualGrammar, schema::RowOptions, tools::CallingParts};
+use crate::flags::{grammar::UsualGrammar, schema::LowSchema, tools::CallingParts};
 use crate::grammar::source::{GrammarSource, GrammarText};
 use crate::grammar::thinking::{Thinking, WantedReasoning, WantedThought};
-use crate::{grammar::notation::Notation, rows::keys::ObjectMembers, terminal::failure::BadInput};
+use crate::{
+    grammar::notation::Notation,
+    rows::keys::{ObjectMembers, wrong},
+    terminal::failure::BadInput,
+};
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,7 +42,7 @@ enum What {
 #[derive(Debug, Default)]
 pub(crate) struct RowGrammar {
     what: Option<What>,
-    options: RowOptions,
+    options: LowSchema,
     /// The keys that the options came from.
     keys: Vec<&'static str>,
     calling: CallingParts,
@@ -104,21 +109,14 @@ impl RowGrammar {
         usual: &UsualGrammar,
         thought: impl FnOnce(&Thinking, &GrammarSource) -> Option<WantedThought>,
     ) -> Result<Option<(WantedGrammar, GrammarSource)>, BadInput> {
-        let options = self.options.beside(&usual.options).map_err(BadInput::new)?;
+        let options = self.options.over(&usual.options);
         let calling = || self.calling.beside(&usual.calling).calling();
         let (mut wanted, source) = match (&self.what, &usual.source) {
             (None, None) => return self.nothing().map(|()| None),
             (None, Some(source)) => {
                 let wanted = WantedGrammar::new(What::Usual, &options);
-                let source = match source {
-                    GrammarSource::File(path, notation, _) => {
-                        GrammarSource::File(path.clone(), *notation, Box::new(options))
-                    }
-                    GrammarSource::Tools(path, ..) => {
-                        GrammarSource::Tools(path.clone(), Box::new(calling()?), Box::new(options))
-                    }
-                    other => other.clone(),
-                };
+                let calling = source.calling.is_some().then(calling).transpose()?;
+                let source = GrammarSource { options, calling, ..source.clone() };
                 (wanted, source)
             }
             (Some(what), _) => {
@@ -126,11 +124,10 @@ impl RowGrammar {
                 let source = match what {
                     What::Tools(list) => {
                         let text = GrammarText::of_tools("tools", list.clone(), &calling()?, options)?;
-                        GrammarSource::Text(Box::new(text))
+                        GrammarSource::of_text(text)
                     }
                     What::Text(notation, text) => {
-                        let text = GrammarText::inline(*notation, text.clone(), options);
-                        GrammarSource::Text(Box::new(text))
+                        GrammarSource::of_text(GrammarText::inline(*notation, text.clone(), options))
                     }
                     What::Named(name) => GrammarSource::resolve(Path::new(name), None, options)?,
                     What::Usual => return self.nothing().map(|()| None),
@@ -138,7 +135,7 @@ impl RowGrammar {
                 (wanted, source)
             }
         };
-        wanted.calling = source.calling().cloned();
+        wanted.calling.clone_from(&source.calling);
         self.refuse_idle(&source)?;
         wanted.thought = thought(&self.thinking.beside(&usual.thinking), &source);
         let source = source.behind(wanted.thought.clone());
@@ -159,7 +156,7 @@ impl RowGrammar {
 
     /// Refuses keys that the grammar does not take.
     fn refuse_idle(&self, source: &GrammarSource) -> Result<(), BadInput> {
-        if source.calling().is_none() && !self.calling.is_empty() {
+        if source.calling.is_none() && !self.calling.is_empty() {
             return Err(BadInput::new("there are no `tools` to be called")
                 .hint("the row has another grammar: leave out `tool_choice` and the like"));
         }
@@ -203,23 +200,17 @@ fn text(members: &mut ObjectMembers<'_>, key: &str) -> Result<Option<String>, Ba
 }
 
 /// Takes the options of schemas, and the keys that were there.
-fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
-    let (mut keys, mut all) = (Vec::new(), Vec::new());
-    for key in RowOptions::NAMES {
-        let Some(text) = members.take_text(key) else { continue };
-        let one = format!("{{\"{key}\":{text}}}");
+fn options(members: &mut ObjectMembers<'_>) -> Result<(LowSchema, Vec<&'static str>), BadInput> {
+    let (mut keys, mut all) = (Vec::new(), Map::new());
+    for key in LowSchema::NAMES.split(' ') {
+        let Some(value) = members.take::<Value>(key)? else { continue };
         // Each option is read by itself, so that a mistake is told with its name.
-        serde_json::from_str::<RowOptions>(&one)
-            .map_err(|error| error.to_string())
-            .and_then(|row| row.beside(&SchemaOptions::default()).map(drop))
-            .map_err(|error| {
-                let said = error.split(" at line ").next().unwrap_or_default();
-                BadInput::new(format!("`{key}`: {said}"))
-            })?;
+        let one = Map::from_iter([(key.to_owned(), value.clone())]);
+        LowSchema::deserialize(Value::Object(one)).map_err(|error| wrong(key, &error))?;
         keys.push(key);
-        all.push(one[1..one.len() - 1].to_owned());
+        all.insert(key.to_owned(), value);
     }
-    let options = serde_json::from_str(&format!("{{{}}}", all.join(",")));
+    let options = LowSchema::deserialize(Value::Object(all));
     Ok((options.map_err(|error| BadInput::new(error.to_string()))?, keys))
 }
 

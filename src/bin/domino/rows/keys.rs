@@ -1,11 +1,15 @@
 //! The keys of rows, the commands that read or write them, and the members of a row, each with its own text,
 //! so that numbers keep their digits.
 
-use domino::grammar::suggest;
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use std::fmt;
 
-use crate::{flags::schema::RowOptions, terminal::failure::BadInput};
+use domino::grammar::suggest;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{error::Category, value::RawValue};
+
+use crate::flags::schema::LowSchema;
+use crate::terminal::{failure::BadInput, lists};
 
 /// A command that reads rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,105 +24,33 @@ pub(crate) enum RowReader {
 }
 
 /// Keys of any row, without the options of schemas.
-const ANY: [&str; 12] = [
-    "id",
-    "meta",
-    "grammar",
-    "syntax",
-    "regex",
-    "schema",
-    "tools",
-    "tool_choice",
-    "tool_spelling",
-    "one_tool_call",
-    "reasoning",
-    "thought_marks",
-];
+const ANY: &str = "\
+    id meta grammar syntax regex schema tools tool_choice tool_spelling one_tool_call reasoning \
+    thought_marks";
 
-/// Keys that `generate` reads.
-const OF_GENERATE: [&str; 19] = [
-    "prompt",
-    "messages",
-    "n",
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-    "repeat_penalty",
-    "repeat_last_n",
-    "presence_penalty",
-    "frequency_penalty",
-    "seed",
-    "mask",
-    "max_tokens",
-    "reasoning_tokens",
-    "stop",
-    "trailing_space",
-    "finish",
-    "logprobs",
-];
+/// Keys that `generate` reads, beside those about the drawing of texts.
+const OF_GENERATE: &str = "prompt messages n";
+
+/// Keys about the drawing of texts, under the names of the flags.
+pub(super) const DRAWING: &str = "\
+    temperature top_k top_p min_p repeat_penalty repeat_last_n presence_penalty frequency_penalty seed \
+    mask max_tokens reasoning_tokens stop trailing_space finish logprobs";
 
 /// Keys that `check` and `trace` read.
-const OF_TEXTS: [&str; 4] = ["text", "token_ids", "prefix", "report"];
+const OF_TEXTS: &str = "text token_ids prefix report";
 
 /// Keys of the lines that `generate` writes, and does not read.
-const BY_GENERATE: [&str; 38] = [
-    "index",
-    "tokens",
-    "value",
-    "content",
-    "tool_calls",
-    "reasoning_content",
-    "tokens_per_second",
-    "interventions",
-    "mask_seconds",
-    "seconds",
-    "complete",
-    "finished_by",
-    "prompt_tokens",
-    "masks",
-    "passes",
-    "model_seconds",
-    "error",
-    "hint",
-    "drafted",
-    "accepted",
-    "acceptance",
-    "tokens_per_pass",
-    "draft_seconds",
-    "draft_model",
-    "prior",
-    "compare",
-    "forced_bytes",
-    "forced_share",
-    "captures",
-    "captures_error",
-    "appended",
-    "appended_bytes",
-    "appended_token_ids",
-    "grammar_warnings",
-    "relaxed",
-    "canonical",
-    "redraws",
-    "thought_tokens",
-];
+const BY_GENERATE: &str = "\
+    index tokens value content tool_calls reasoning_content tokens_per_second interventions mask_seconds \
+    seconds complete finished_by prompt_tokens masks passes model_seconds error hint drafted accepted \
+    acceptance tokens_per_pass draft_seconds draft_model prior compare forced_bytes forced_share captures \
+    captures_error appended appended_bytes appended_token_ids grammar_warnings relaxed canonical redraws \
+    thought_tokens";
 
 /// Further keys of the lines that `check` writes.
-const BY_CHECK: [&str; 13] = [
-    "accepted",
-    "message",
-    "offset",
-    "line",
-    "column",
-    "character",
-    "expected",
-    "more_expected",
-    "terminals",
-    "rules",
-    "pointer",
-    "schema_errors",
-    "schema_report",
-];
+const BY_CHECK: &str = "\
+    accepted message offset line column character expected more_expected terminals rules pointer \
+    schema_errors schema_report";
 
 impl RowReader {
     /// The command's name.
@@ -133,15 +65,15 @@ impl RowReader {
     /// True for a key that the command writes itself, so that a row cannot have it copied.
     fn writes(self, key: &str) -> bool {
         match self {
-            Self::Generate => BY_GENERATE.contains(&key),
-            Self::Check => BY_CHECK.contains(&key),
+            Self::Generate => lists(BY_GENERATE, key),
+            Self::Check => lists(BY_CHECK, key),
             Self::Trace => false,
         }
     }
 
     /// True for a key that the command reads, or ignores since it is another command's.
     fn knows(self, key: &str) -> bool {
-        let written = self != Self::Generate && BY_GENERATE.contains(&key);
+        let written = self != Self::Generate && lists(BY_GENERATE, key);
         written || asked(key)
     }
 
@@ -181,8 +113,7 @@ fn asked(key: &str) -> bool {
 }
 
 fn requests() -> impl Iterator<Item = &'static str> {
-    let own = ANY.into_iter().chain(OF_GENERATE).chain(OF_TEXTS);
-    own.chain(RowOptions::NAMES)
+    [ANY, OF_GENERATE, DRAWING, OF_TEXTS, LowSchema::NAMES].into_iter().flat_map(|keys| keys.split(' '))
 }
 
 fn unknown(key: &str) -> BadInput {
@@ -208,26 +139,17 @@ pub(crate) struct ObjectMembers<'l> {
 impl<'l> ObjectMembers<'l> {
     /// Reads an object. The time is linear in its length and quadratic in its number of members.
     pub(crate) fn read(line: &'l str) -> Result<Self, BadInput> {
-        // The whole line is parsed first, so that what follows can rely on its syntax.
-        serde_json::from_str::<IgnoredAny>(line)
-            .map_err(|error| BadInput::new(format!("not JSON: {error}")))?;
-        let mut rest = line.trim_start().strip_prefix('{').ok_or_else(|| {
-            BadInput::new("not an object").hint("a row looks like {\"id\": \"a\", \"prompt\": \"..\"}")
+        let RawMembers(list) = serde_json::from_str(line).map_err(|error| match error.classify() {
+            Category::Data => {
+                let hint = "a row looks like {\"id\": \"a\", \"prompt\": \"..\"}";
+                BadInput::new("not an object").hint(hint)
+            }
+            _ => BadInput::new(format!("not JSON: {error}")),
         })?;
-        let mut list: Vec<(String, &'l str)> = Vec::new();
-        loop {
-            rest = rest.trim_start().trim_start_matches(',').trim_start();
-            if rest.is_empty() || rest.starts_with('}') {
-                return Ok(Self { list });
-            }
-            let key: String = next(&mut rest).map_err(|error| BadInput::new(format!("a key: {error}")))?;
-            rest = rest.trim_start().trim_start_matches(':').trim_start();
-            let value = rest;
-            next::<IgnoredAny>(&mut rest).map_err(|error| wrong(&key, &error))?;
-            if list.iter().any(|(known, _)| *known == key) {
-                return Err(BadInput::new(format!("the key `{key}` stands twice")));
-            }
-            list.push((key, &value[..value.len() - rest.len()]));
+        let twice = (1..list.len()).find(|&at| list[..at].iter().any(|(known, _)| *known == list[at].0));
+        match twice {
+            Some(at) => Err(BadInput::new(format!("the key `{}` stands twice", list[at].0))),
+            None => Ok(Self { list }),
         }
     }
 
@@ -255,16 +177,35 @@ impl<'l> ObjectMembers<'l> {
     }
 }
 
-/// Reads the value that the text begins with, and leaves the text behind it.
-fn next<'l, T: Deserialize<'l>>(rest: &mut &'l str) -> serde_json::Result<T> {
-    let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<T>();
-    let value = stream.next().unwrap_or_else(|| serde_json::from_str(""))?;
-    *rest = &rest[stream.byte_offset()..];
-    Ok(value)
+/// The members of an object of JSON, each with the text of its value.
+pub(crate) struct RawMembers<'l>(pub(crate) Vec<(String, &'l str)>);
+
+impl<'l> Deserialize<'l> for RawMembers<'l> {
+    fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'l> Visitor<'l> for RawVisitor {
+    type Value = RawMembers<'l>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'l>>(self, mut members: A) -> Result<RawMembers<'l>, A::Error> {
+        let mut list = Vec::new();
+        while let Some((key, value)) = members.next_entry::<String, &RawValue>()? {
+            list.push((key, value.get()));
+        }
+        Ok(RawMembers(list))
+    }
 }
 
 /// Says what is wrong with the value of a key, without the place in the value, which is of no use in a line.
-fn wrong(key: &str, error: &serde_json::Error) -> BadInput {
+pub(super) fn wrong(key: &str, error: &serde_json::Error) -> BadInput {
     let message = error.to_string();
     let mut said = message.split(" at line ").next().unwrap_or_default().to_owned();
     for (word, better) in WORDS {
@@ -284,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_key_stands_in_one_list() {
-        let mut all: Vec<&str> = requests().chain(BY_GENERATE).collect();
+        let mut all: Vec<&str> = requests().chain(BY_GENERATE.split(' ')).collect();
         all.sort_unstable();
         let count = all.len();
         all.dedup();

@@ -17,7 +17,7 @@ use std::{collections::HashMap, hash::Hash, time::Duration};
 use anyhow::Context;
 
 pub(crate) use self::grammar::{RowGrammar, WantedGrammar};
-pub(crate) use self::keys::{ObjectMembers, RowReader};
+pub(crate) use self::keys::{ObjectMembers, RawMembers, RowReader};
 pub(crate) use self::row::{Carried, Row, RowReading, key_of};
 use crate::files::{Input, lines};
 use crate::terminal::failure::BadInput;
@@ -130,37 +130,74 @@ pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>
     Ok(Some(texts))
 }
 
-/// A cache of at most `most` values, which drops the one least recently used.
+/// An LRU cache: values by key.
 #[derive(Debug)]
 pub(crate) struct LastUsed<K, V> {
-    most: usize,
     /// Values with the time of their last use, counted in uses.
     values: HashMap<K, (u64, V)>,
     uses: u64,
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> LastUsed<K, V> {
-    /// Makes a cache for `most` values, at least one.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), values: HashMap::new(), uses: 0 }
+impl<K: Eq + Hash, V> LastUsed<K, V> {
+    pub(crate) fn new() -> Self {
+        Self { values: HashMap::new(), uses: 0 }
     }
 
-    /// The value of a key, made if it is not there. A full cache searches all its values for the one to drop.
-    pub(crate) fn get_or_make(&mut self, key: K, make: impl FnOnce(&K) -> V) -> V {
+    /// Returns the value, and counts that as a use.
+    pub(crate) fn get(&mut self, key: &K) -> Option<&V> {
         self.uses += 1;
-        if let Some((used, value)) = self.values.get_mut(&key) {
-            *used = self.uses;
+        let (used, value) = self.values.get_mut(key)?;
+        *used = self.uses;
+        Some(value)
+    }
+
+    /// Inserts a value, and counts that as a use.
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        self.uses += 1;
+        self.values.insert(key, (self.uses, value));
+    }
+
+    /// The value of a key, made if it is not there; then only the `most` values used last stay.
+    pub(crate) fn get_or_make(&mut self, most: usize, key: K, make: impl FnOnce(&K) -> V) -> V
+    where
+        V: Clone,
+    {
+        if let Some(value) = self.get(&key) {
             return value.clone();
         }
-        while self.values.len() >= self.most
-            && let Some(oldest) = self.values.iter().min_by_key(|(_, (used, _))| *used)
-        {
-            let oldest = oldest.0.clone();
-            self.values.remove(&oldest);
-        }
         let value = make(&key);
-        self.values.insert(key, (self.uses, value.clone()));
+        self.insert(key, value.clone());
+        self.trim(most, |_| 1);
         value
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) {
+        self.values.remove(key);
+    }
+
+    /// Evicts the least recently used values until the rest weigh at most `most`, but never the value used
+    /// last. Weighs every value anew, since weights may change. Returns how many went.
+    pub(crate) fn trim(&mut self, most: usize, weigh: impl Fn(&V) -> usize) -> usize {
+        let mut weights: Vec<(u64, usize)> =
+            self.values.values().map(|(used, value)| (*used, weigh(value))).collect();
+        weights.sort_unstable();
+        let mut total = weights.iter().fold(0_usize, |sum, (_, weight)| sum.saturating_add(*weight));
+        // The last one stays.
+        weights.pop();
+        let before = self.values.len();
+        for (used, weight) in weights {
+            if total <= most {
+                break;
+            }
+            self.values.retain(|_, (of, _)| *of != used);
+            total = total.saturating_sub(weight);
+        }
+        before - self.values.len()
+    }
+
+    /// All values, in no order.
+    pub(crate) fn values(&self) -> impl ExactSizeIterator<Item = &V> {
+        self.values.values().map(|(_, value)| value)
     }
 }
 
@@ -170,11 +207,11 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_value_is_evicted() {
-        let mut kept = LastUsed::new(2);
+        let mut kept = LastUsed::new();
         let mut made = Vec::new();
         for key in [1, 2, 1, 3, 1, 2, 3, 3] {
             assert_eq!(
-                kept.get_or_make(key, |&key| {
+                kept.get_or_make(2, key, |&key| {
                     made.push(key);
                     key * 10
                 }),

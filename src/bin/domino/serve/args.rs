@@ -1,13 +1,14 @@
 //! Flags of `domino serve`, those about the model and the engine that runs it among them.
 
-use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+use std::num::{NonZeroUsize, ParseIntError};
+use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum};
 use domino::model::candle::LoadOptions;
 use domino::{decode::Masking, grammar::json_schema::SchemaOptions, grammar::tools::Spelling};
 
 use super::engines::texts::{self, TextEngine, WantedTexts};
-use super::settings::{LowRunning, RunningFlags};
+use super::settings::RunningFlags;
 use crate::engine::{self, WantedModel};
 use crate::flags::{LowContext, LowDevice};
 use crate::session::drafts::{PAPER_DRAFT, Which, threshold};
@@ -80,7 +81,7 @@ pub(crate) struct LowServe {
     #[arg(long, value_name = "PORT", default_value = "8080")]
     port: u16,
     #[command(flatten)]
-    running: LowRunning,
+    running: RunningFlags,
     /// Let pages of this origin (https://example.com) use the server too; a proxy may then pass its host on.
     /// Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
@@ -99,32 +100,8 @@ pub(crate) struct LowServe {
     /// in what the system says.
     #[arg(long, value_name = "NAME|off", value_parser = spelling)]
     tool_spelling: Option<ToolSpelling>,
-    /// Texts that may wait; requests past that are refused with 429.
-    #[arg(long, value_name = "N", default_value = "256")]
-    max_queue: usize,
-    /// Largest body of a request, in KiB.
-    #[arg(long, value_name = "KIB", default_value = "4096")]
-    max_body: NonZeroUsize,
-    /// Close connections on which no request comes for this many seconds. The head of a request may take as
-    /// long to come, and its body as long again.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    read_timeout: Duration,
-    /// Largest grammar in a request, in KiB.
-    #[arg(long, value_name = "KIB", default_value = "256")]
-    max_grammar: NonZeroUsize,
-    /// Memory of compiled grammars, in MiB; those that were not used for longest go first.
-    #[arg(long, value_name = "MIB", default_value = "128")]
-    grammar_cache: NonZeroUsize,
-    /// Let a request wait this many seconds for its grammar to be compiled.
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    compile_timeout: Duration,
-    /// Answer requests with an error once the engine has made no token for this many seconds. The test of
-    /// --grammar-speculate that comes before the first request may take as long.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
-    stall_timeout: Duration,
-    /// Give running requests this many seconds to finish after Ctrl-C or SIGTERM.
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    drain_timeout: Duration,
+    #[command(flatten)]
+    limits: ServerLimits,
     /// Take schemas with "strict": true that OpenAI refuses: with objects that are open, or with properties
     /// that are not required.
     #[arg(long)]
@@ -189,22 +166,45 @@ pub(crate) struct SchemaRules {
     pub(crate) lenient_strict: bool,
 }
 
-/// Bounds on the work and memory that requests may take.
-#[derive(Debug, Clone)]
+/// Flags that bound the work and memory that requests may take; sizes are in bytes.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ServerLimits {
-    /// Most texts that wait.
-    pub(crate) waiting: usize,
-    /// Largest body, in bytes.
-    pub(crate) body: usize,
-    /// Longest time for the head of a request to come, and again for its body.
-    pub(crate) read: Duration,
-    /// Largest text of a grammar, in bytes.
-    pub(crate) grammar: usize,
-    /// Memory of all compiled grammars, in bytes.
-    pub(crate) grammars: usize,
-    pub(crate) compile: Duration,
-    pub(crate) stall: Duration,
-    pub(crate) drain: Duration,
+    /// Texts that may wait; requests past that are refused with 429.
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub(crate) max_queue: usize,
+    /// Largest body of a request, in KiB.
+    #[arg(long, value_name = "KIB", default_value = "4096", value_parser = kib)]
+    pub(crate) max_body: usize,
+    /// Close connections on which no request comes for this many seconds. The head of a request may take as
+    /// long to come, and its body as long again.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(crate) read_timeout: Duration,
+    /// Largest grammar in a request, in KiB.
+    #[arg(long, value_name = "KIB", default_value = "256", value_parser = kib)]
+    pub(crate) max_grammar: usize,
+    /// Memory of compiled grammars, in MiB; those that were not used for longest go first.
+    #[arg(long, value_name = "MIB", default_value = "128", value_parser = mib)]
+    pub(crate) grammar_cache: usize,
+    /// Let a request wait this many seconds for its grammar to be compiled.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub(crate) compile_timeout: Duration,
+    /// Answer requests with an error once the engine has made no token for this many seconds. The test of
+    /// --grammar-speculate that comes before the first request may take as long.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    pub(crate) stall_timeout: Duration,
+    /// Give running requests this many seconds to finish after Ctrl-C or SIGTERM.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) drain_timeout: Duration,
+}
+
+/// Reads a number of KiB as bytes.
+fn kib(text: &str) -> Result<usize, ParseIntError> {
+    Ok(text.parse::<NonZeroUsize>()?.get().saturating_mul(1 << 10))
+}
+
+/// Reads a number of MiB as bytes.
+pub(crate) fn mib(text: &str) -> Result<usize, ParseIntError> {
+    Ok(text.parse::<NonZeroUsize>()?.get().saturating_mul(1 << 20))
 }
 
 impl LowServe {
@@ -215,24 +215,14 @@ impl LowServe {
 
     /// Checks the flags and converts them to the server's settings.
     pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
-        let limits = ServerLimits {
-            waiting: self.max_queue,
-            body: self.max_body.get().saturating_mul(1 << 10),
-            read: self.read_timeout,
-            grammar: self.max_grammar.get().saturating_mul(1 << 10),
-            grammars: self.grammar_cache.get().saturating_mul(1 << 20),
-            compile: self.compile_timeout,
-            stall: self.stall_timeout,
-            drain: self.drain_timeout,
-        };
-        let running = self.running.resolve(self.host, limits.body)?;
+        let running = self.running;
+        running.check(self.host, self.limits.max_body)?;
         let mut options = self.schema.resolve(SchemaOptions::default())?;
         let documents = std::mem::take(&mut options.documents);
         let schemas = SchemaRules { options, documents, lenient_strict: self.lenient_strict };
         let engine = self.engine.resolve()?;
-        let keyed = running.api_key.is_some() || running.api_keys.is_some();
         if engine.speculation.prior_dir.is_some()
-            && !(keyed || engine.share_caches || self.host.to_canonical().is_loopback())
+            && !(running.is_keyed() || engine.share_caches || self.host.to_canonical().is_loopback())
         {
             let message = "--prior-dir keeps what clients teach apart by their keys, and they have none";
             return Err(BadInput::new(message)
@@ -246,7 +236,7 @@ impl LowServe {
             origins: self.allow_origin,
             grammar_dir: self.grammar_dir,
             tool_spelling: self.tool_spelling.map(|ToolSpelling(spelling)| spelling),
-            limits,
+            limits: self.limits,
             schemas,
             reach: self.reach.resolve(),
             masking: self.mask.resolve(),

@@ -253,7 +253,7 @@ impl Pulse {
         if let Some(metrics) = self.metrics.get() {
             // Some passes read prompts alone.
             if texts > 0 {
-                metrics.batch_sizes.add(texts);
+                metrics.batch_sizes.add_size(texts);
             }
             metrics.prefix_bytes.set(prefix_bytes);
         }

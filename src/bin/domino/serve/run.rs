@@ -56,7 +56,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
         let address = listener.local_addr()?;
-        let pulse = Arc::new(Pulse::new(command.limits.stall));
+        let pulse = Arc::new(Pulse::new(command.limits.stall_timeout));
         let loaded = progress::during(format!("loading {}", path.display()), || {
             let load = load::load(&command.engine, &path, &pulse, cache);
             tokio::task::block_in_place(|| runtime.block_on(load))
@@ -121,11 +121,11 @@ pub(crate) fn server(
     let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
     pulse.count_in(Arc::clone(&metrics));
-    let pool = Pool::new(command.running.workers);
+    let pool = Pool::new(command.running.workers());
     let priors = guessing.as_ref().and_then(Guessing::keeper);
     let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
-    let registry =
-        Registry::new(shop, doors.named, Arc::clone(&metrics), pool, limits.grammars, limits.compile);
+    let (most, patience) = (limits.grammar_cache, limits.compile_timeout);
+    let registry = Registry::new(shop, doors.named, Arc::clone(&metrics), pool, most, patience);
     let model = Served {
         vocabulary,
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -140,12 +140,12 @@ pub(crate) fn server(
         prompts,
         registry,
         metrics,
-        gate: Gate::new(texts.saturating_add(limits.waiting)),
+        gate: Gate::new(texts.saturating_add(limits.max_queue)),
         pulse,
         health: Health::default(),
         visitors: doors.visitors,
         keys: doors.keys,
-        bodies: BodyMemory::new(command.running.bodies, limits.body),
+        bodies: BodyMemory::new(command.running.body_memory, limits.max_body),
         closing: OnceLock::new(),
         limits,
         priors,
@@ -194,11 +194,14 @@ async fn serve(
     let how = command.engine.by.tensors();
     let how = how.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
     note!("{} {name} on http://{address}/v1{how}", paint.green("serving"));
-    let bounds = ConnectionBounds { patience: command.limits.read, most: command.running.connections };
+    let bounds = ConnectionBounds {
+        patience: command.limits.read_timeout,
+        most: command.running.max_connections.get(),
+    };
     let connections = connections::accept(listener, router, bounds, ended()).await;
     // From now on /ready says no to those who still ask.
     let _ = server.closing.set(());
-    let drain = command.limits.drain;
+    let drain = command.limits.drain_timeout;
     if tokio::time::timeout(drain, connections.shutdown()).await.is_err() {
         tracing::warn!("requests that still run after {} s are left", drain.as_secs_f64());
     }

@@ -11,7 +11,9 @@ use domino::{TokenId, Vocabulary, grammar::tools::Spelling, vocab::Tokenizer};
 use serde_json::Value;
 
 use crate::files::{self, Input};
-use crate::grammar::{source::GrammarSource, thinking::Thinking, thinking::WantedThought};
+use crate::grammar::{
+    source::GrammarPlace, source::GrammarSource, thinking::Thinking, thinking::WantedThought,
+};
 use crate::terminal::failure::{self, BadInput, Paint, note};
 use crate::terminal::progress;
 
@@ -50,8 +52,8 @@ impl Prompts {
         grammar: Option<&GrammarSource>,
         json: bool,
     ) -> Result<Self, BadInput> {
-        let (tools, in_words) = match grammar {
-            Some(GrammarSource::Tools(file, calling, _)) => {
+        let (tools, in_words) = match grammar.map(|source| (&source.place, &source.calling)) {
+            Some((GrammarPlace::Tools(file), Some(calling))) => {
                 (functions(&files::read_text(file)?), calling.spelling == Spelling::Hermes)
             }
             _ => (Vec::new(), false),
@@ -113,7 +115,7 @@ impl Prompts {
         let template = own.as_ref().or_else(|| self.template(false).ok().filter(|_| chat));
         let thought = thinking.decide(template.map_or("", ChatTemplate::source), Some(tail), chat)?;
         let text = source.load().ok()?;
-        let spelling = source.calling().map(|calling| calling.spelling);
+        let spelling = source.calling.as_ref().map(|calling| calling.spelling);
         (!thinking.is_in(spelling, &text.text(), &thought.0)).then_some(thought)
     }
 

@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 
 use crate::session::model::{self, RunBy, Runner, load, read_tokenizer};
 use crate::terminal::failure::{BadInput, Paint, note};
-use crate::{files::Output, grammar::compiler, grammar::source::GrammarSource};
+use crate::{
+    files::Output, grammar::compiler, grammar::source::GrammarPlace, grammar::source::GrammarSource,
+};
 
 /// The value of `--speculate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -287,7 +289,7 @@ impl Keeper {
 /// Finds the prior that comes with the model. If it cannot be used, for instance since the grammar has
 /// changed, a note says so, and there is none.
 fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path) -> Option<Prior> {
-    let GrammarSource::Shipped(shipped) = source else { return None };
+    let (GrammarPlace::Shipped(shipped), None) = (&source.place, &source.thought) else { return None };
     let file = model.join("priors").join(shipped.name).with_extension("prior");
     if !file.is_file() {
         return None;

@@ -16,7 +16,7 @@ use domino::model::{BatchInput, BatchModel, Kept, KvCopy, Logits, Model, Rows};
 use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::engine::{self, OtherBatch, OtherEngine, OtherModel, WantedModel};
+use crate::engine::{self, EngineModel, ModelTraits, OtherBatch, OtherEngine, OtherModel, WantedModel};
 use crate::terminal::failure::{BadInput, Paint, note};
 use crate::terminal::progress;
 
@@ -222,11 +222,15 @@ fn tell_unpacking(path: &Path, place: Placement) {
 }
 
 /// A loaded model.
-#[derive(Debug)]
-pub(crate) enum Runner {
-    Own(Box<CandleModel>),
-    Tensors(Box<TensorModel>),
-    Other(OtherModel),
+pub(crate) type Runner = OtherModel;
+
+/// A loaded model for several texts at once.
+pub(crate) type BatchRunner = OtherBatch;
+
+/// Takes a model of our own, with which drafts may be made.
+fn own<M: Model<Error = ModelError> + 'static>(model: M, made_for: impl Fn(&M) -> usize) -> Runner {
+    let traits = ModelTraits { made_for: made_for(&model), no_drafts: None };
+    Runner { model: Box::new(model), traits }
 }
 
 /// Asks the other engine for a model. There is one where flags have led here.
@@ -241,38 +245,17 @@ fn of_other<T>(
 
 impl Runner {
     pub(crate) fn load(path: &Path, options: &LoadOptions, by: RunBy) -> Result<Self, BadInput> {
-        let bad = |error: ModelError| bad_model(&error);
-        match by {
-            RunBy::Stored => {
-                CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))).map_err(bad)
-            }
+        let loaded = match by {
+            RunBy::Stored => CandleModel::load(path, options).map(|model| own(model, CandleModel::made_for)),
             RunBy::Tensors(place) => {
                 tell_unpacking(path, place);
-                TensorModel::load(path, options, place)
-                    .map(|model| Self::Tensors(Box::new(model)))
-                    .map_err(bad)
+                TensorModel::load(path, options, place).map(|model| own(model, TensorModel::made_for))
             }
             RunBy::Other { threads } => {
-                of_other(options, threads, |engine, wanted| engine.load(path, wanted)).map(Self::Other)
+                return of_other(options, threads, |engine, wanted| engine.load(path, wanted));
             }
-        }
-    }
-
-    /// The reason why nothing may be drafted with this model; `None`: drafts may be made.
-    pub(crate) fn no_drafts(&self) -> Option<&str> {
-        match self {
-            Self::Own(_) | Self::Tensors(_) => None,
-            Self::Other(model) => model.traits.no_drafts.as_deref(),
-        }
-    }
-
-    /// Tokens that the model was made for.
-    pub(crate) fn made_for(&self) -> usize {
-        match self {
-            Self::Own(model) => model.made_for(),
-            Self::Tensors(model) => model.made_for(),
-            Self::Other(model) => model.traits.made_for,
-        }
+        };
+        loaded.map_err(|error| bad_model(&error))
     }
 
     #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
@@ -282,9 +265,9 @@ impl Runner {
         tensors: Option<Placement>,
     ) -> Result<Self, ModelError> {
         match tensors {
-            None => CandleModel::random(model, options).map(|model| Self::Own(Box::new(model))),
+            None => CandleModel::random(model, options).map(|model| own(model, CandleModel::made_for)),
             Some(place) => {
-                TensorModel::random(model, options, place).map(|model| Self::Tensors(Box::new(model)))
+                TensorModel::random(model, options, place).map(|model| own(model, TensorModel::made_for))
             }
         }
     }
@@ -294,67 +277,32 @@ impl Model for Runner {
     type Error = ModelError;
 
     fn position(&self) -> usize {
-        match self {
-            Self::Own(model) => model.position(),
-            Self::Tensors(model) => model.position(),
-            Self::Other(other) => other.model.position(),
-        }
+        self.model.position()
     }
 
     fn context(&self) -> usize {
-        match self {
-            Self::Own(model) => model.context(),
-            Self::Tensors(model) => model.context(),
-            Self::Other(other) => other.model.context(),
-        }
+        self.model.context()
     }
 
     fn vocabulary_size(&self) -> usize {
-        match self {
-            Self::Own(model) => model.vocabulary_size(),
-            Self::Tensors(model) => model.vocabulary_size(),
-            Self::Other(other) => other.model.vocabulary_size(),
-        }
+        self.model.vocabulary_size()
     }
 
     fn tokens_at_once(&self) -> NonZeroUsize {
-        match self {
-            Self::Own(model) => model.tokens_at_once(),
-            Self::Tensors(model) => model.tokens_at_once(),
-            Self::Other(other) => other.model.tokens_at_once(),
-        }
+        self.model.tokens_at_once()
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
-        match self {
-            Self::Own(model) => model.forward(tokens, rows),
-            Self::Tensors(model) => model.forward(tokens, rows),
-            Self::Other(other) => other.model.forward(tokens, rows),
-        }
+        self.model.forward(tokens, rows)
     }
 
     fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
-        match self {
-            Self::Own(model) => model.begin(tokens, rows),
-            Self::Tensors(model) => model.begin(tokens, rows),
-            Self::Other(other) => other.model.begin(tokens, rows),
-        }
+        self.model.begin(tokens, rows)
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
-        match self {
-            Self::Own(model) => model.truncate(position),
-            Self::Tensors(model) => model.truncate(position),
-            Self::Other(other) => other.model.truncate(position),
-        }
+        self.model.truncate(position)
     }
-}
-
-/// A loaded model for several texts at once.
-#[derive(Debug)]
-pub(crate) enum BatchRunner {
-    Own(Box<CandleBatch>),
-    Other(OtherBatch),
 }
 
 impl BatchRunner {
@@ -366,35 +314,19 @@ impl BatchRunner {
         by: RunBy,
     ) -> Result<Self, BadInput> {
         if let RunBy::Other { threads } = by {
-            let load =
-                |engine: &dyn OtherEngine, wanted: &WantedModel| engine.load_batch(path, texts, wanted);
-            return of_other(options, threads, load).map(Self::Other);
+            return of_other(options, threads, |engine, wanted| engine.load_batch(path, texts, wanted));
         }
         let model = CandleBatch::load(path, texts, options).map_err(|error| bad_model(&error))?;
         tell_idle_quantising(path, options);
-        Ok(Self::Own(Box::new(model)))
+        let traits = ModelTraits { made_for: model.made_for(), no_drafts: None };
+        Ok(Self { model: Box::new(model), traits })
     }
+}
 
+impl<M: ?Sized> EngineModel<M> {
     /// The reason why nothing may be drafted with this model; `None`: drafts may be made.
     pub(crate) fn no_drafts(&self) -> Option<&str> {
-        match self {
-            Self::Own(_) => None,
-            Self::Other(model) => model.traits.no_drafts.as_deref(),
-        }
-    }
-
-    fn model(&self) -> &dyn BatchModel<Error = ModelError> {
-        match self {
-            Self::Own(model) => model.as_ref(),
-            Self::Other(other) => other.model.as_ref(),
-        }
-    }
-
-    fn model_mut(&mut self) -> &mut dyn BatchModel<Error = ModelError> {
-        match self {
-            Self::Own(model) => model.as_mut(),
-            Self::Other(other) => other.model.as_mut(),
-        }
+        self.traits.no_drafts.as_deref()
     }
 }
 
@@ -402,43 +334,43 @@ impl BatchModel for BatchRunner {
     type Error = ModelError;
 
     fn sequences(&self) -> usize {
-        self.model().sequences()
+        self.model.sequences()
     }
 
     fn position(&self, sequence: usize) -> usize {
-        self.model().position(sequence)
+        self.model.position(sequence)
     }
 
     fn context(&self) -> usize {
-        self.model().context()
+        self.model.context()
     }
 
     fn vocabulary_size(&self) -> usize {
-        self.model().vocabulary_size()
+        self.model.vocabulary_size()
     }
 
     fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
-        self.model_mut().forward(inputs)
+        self.model.forward(inputs)
     }
 
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
-        self.model_mut().truncate(sequence, position)
+        self.model.truncate(sequence, position)
     }
 
     fn reserved(&self, tokens: usize) -> usize {
-        self.model().reserved(tokens)
+        self.model.reserved(tokens)
     }
 
     fn copied_block(&self) -> Option<usize> {
-        self.model().copied_block()
+        self.model.copied_block()
     }
 
     fn copy_out(&self, sequence: usize, positions: std::ops::Range<usize>) -> Option<KvCopy> {
-        self.model().copy_out(sequence, positions)
+        self.model.copy_out(sequence, positions)
     }
 
     fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
-        self.model_mut().copy_in(sequence, copy)
+        self.model.copy_in(sequence, copy)
     }
 }
 
@@ -465,7 +397,7 @@ pub(crate) fn load(folder: &Path, options: &LoadOptions, by: RunBy) -> Result<Ru
     let runner =
         progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, by))?;
     tell_idle_quantising(folder, options);
-    tell_context(runner.context(), runner.made_for(), options);
+    tell_context(runner.context(), runner.traits.made_for, options);
     Ok(runner)
 }
 

@@ -52,6 +52,11 @@ pub(crate) fn extend(object: &mut Value, fields: Map<String, Value>) {
     }
 }
 
+/// True if `words`, which one space parts, have this word.
+pub(crate) fn lists(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
+
 /// Writes a count of things of this name in English: "1 token", "2 tokens", "2 guesses".
 pub(crate) fn count(number: impl ToString, name: &str) -> String {
     let number = number.to_string();

@@ -10,7 +10,7 @@ use domino::model::candle::{CandleModel, LoadOptions, join_threads};
 use domino::proposer::{
     CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site,
 };
-use domino::{CompiledGrammar, store::CacheFolder, vocab::Tokenizer};
+use domino::{CompiledGrammar, TrailingSpace, store::CacheFolder, vocab::Tokenizer};
 use serde_json::json;
 
 use crate::files::{Input, Output};
@@ -20,9 +20,7 @@ use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text, prompt_toke
 use crate::session::drafts::{bad_prior, known_counts, load_prior, read_prior};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, count, progress};
-use crate::{
-    flags::drawing::Trailing, flags::tools::LowChat, grammar::source::GrammarSource, session::model,
-};
+use crate::{flags::NamedValue, flags::tools::LowChat, grammar::source::GrammarSource, session::model};
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.
 ///
@@ -62,8 +60,8 @@ pub(crate) struct LowLearn {
     seed: u64,
     /// End a complete text of a run where nothing but white space can follow, or not, as `domino generate`
     /// does.
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Trailing::Stop, conflicts_with = "text")]
-    trailing_space: Trailing,
+    #[arg(long, value_name = "WHAT", default_value = "stop", conflicts_with = "text")]
+    trailing_space: NamedValue<TrailingSpace>,
     /// Learn from texts of the language instead, in these files.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file", "show"], num_args = 1..)]
     text: Vec<PathBuf>,
@@ -103,7 +101,7 @@ pub(crate) struct Lesson {
     max_tokens: usize,
     sampling: Sampling,
     seed: u64,
-    trailing: Trailing,
+    trailing: TrailingSpace,
     texts: Vec<Input>,
     reach: Reach,
     out: PathBuf,
@@ -145,7 +143,7 @@ impl LowLearn {
             max_tokens: self.max_tokens,
             sampling,
             seed: self.seed,
-            trailing: self.trailing_space,
+            trailing: self.trailing_space.0,
             texts: self.text.into_iter().map(Input::new).collect(),
             reach: self.reach.resolve(),
             out,
@@ -239,7 +237,7 @@ impl Lesson {
         let bar = progress::StepBar::start("learning", self.runs);
         for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {
             decoder.options_mut().seed = seed;
-            decoder.options_mut().trailing_space = self.trailing.into();
+            decoder.options_mut().trailing_space = self.trailing;
             for step in decoder.steps(prompt) {
                 step?;
                 if progress::interrupted() {

@@ -319,7 +319,7 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     let thought = thought(server, &asked.thinking, order, &prompts, (chat, closed));
     let grammar = match (asked.grammar, &asked.tools) {
         (Some(grammar), _) => {
-            let grammar = grammar.reaching(reach);
+            let grammar = GrammarAsked { reach, ..grammar };
             Some(grammar_order(server, caller, (grammar, thought.clone()), asked.captures).await?)
         }
         (None, Some(tools)) => Some(tools_order(server, caller, (tools, reach), thought.clone()).await?),
@@ -415,15 +415,19 @@ async fn grammar_order(
     (asked, thought): (GrammarAsked, Option<Thought>),
     captures: CapturesAsked,
 ) -> Result<GrammarOrder, Problem> {
-    let grammar = server.registry.get(caller, asked.clone().behind(thought)).await?;
+    let grammar = server.registry.get(caller, GrammarAsked { thought, ..asked.clone() }).await?;
     let pool = Arc::clone(server.registry.pool());
     let capturing = match captures {
         CapturesAsked::Off => None,
         CapturesAsked::Marked => grammar.captures.clone(),
         CapturesAsked::Rules(rules) => {
             let (named, schemas) = (server.registry.named().clone(), Arc::clone(&server.schemas));
-            let finder =
-                GrammarFinder { named, schemas, pool: Arc::clone(&pool), patience: server.limits.compile };
+            let finder = GrammarFinder {
+                named,
+                schemas,
+                pool: Arc::clone(&pool),
+                patience: server.limits.compile_timeout,
+            };
             Some(finder.capturing(caller, asked, rules).await?)
         }
     };
@@ -440,13 +444,14 @@ async fn tools_order(
     thought: Option<Thought>,
 ) -> Result<GrammarOrder, Problem> {
     let (tags, reader) = tools.tags()?;
-    match server.registry.get(caller, tools.grammar(tags).reaching(reach).behind(thought)).await {
+    match server.registry.get(caller, GrammarAsked { reach, thought, ..tools.grammar(tags) }).await {
         Ok(grammar) => Ok(GrammarOrder { grammar, calls: Some(reader), captured: None }),
         Err(problem) if !problem.status().is_client_error() => Err(problem),
         Err(problem) => {
             let tools = tools.clone();
             let look = move |cancel: &Cancel| tools.mistake(&compiler::limits().cancelled_by(cancel));
-            let mistake = server.registry.pool().run_within(caller, server.limits.compile, look).await;
+            let mistake =
+                server.registry.pool().run_within(caller, server.limits.compile_timeout, look).await;
             Err(mistake.ok().flatten().unwrap_or(problem))
         }
     }
@@ -531,6 +536,6 @@ async fn schema_report(server: &Server, asked: &Asked, caller: &Caller) -> Resul
         let report = schemas.report(&source.text, &source.options, &limits).ok()?;
         Some(Reports { list: vec![(None, report)] })
     };
-    let made = server.registry.pool().run_within(caller, server.limits.compile, work).await?;
+    let made = server.registry.pool().run_within(caller, server.limits.compile_timeout, work).await?;
     Ok(made.map(|reports| Value::Object(reports.fields())))
 }

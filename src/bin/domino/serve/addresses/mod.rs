@@ -18,7 +18,7 @@ use tracing::Instrument;
 
 use self::handlers::{DEFAULT_MODEL, order};
 use super::asked::{Asked, fields::Endpoint};
-use super::observe::{LogEntry, RequestId, metrics::METRICS_TYPE, metrics::Moment};
+use super::observe::{LogEntry, RequestId, metrics::METRICS_TYPE};
 use super::server::{Served, Server};
 use super::{access::Caller, connections::PeerVisit, problem::Problem, writing, writing::Piece};
 
@@ -91,17 +91,17 @@ async fn grammars(State(server): State<Arc<Server>>) -> Response {
 async fn metrics(State(server): State<Arc<Server>>) -> Response {
     server.registry.trim();
     let (grammars, grammar_bytes) = server.registry.size();
-    let now = Moment {
-        texts: server.gate.taken(),
-        most_texts: server.gate.places(),
-        grammars,
-        grammar_bytes,
-        work_waiting: server.registry.pool().waiting(),
-        body_bytes: server.bodies.taken(),
-        stalled: server.pulse.is_stalled(),
-        gave_up: server.pulse.gave_up(),
-    };
-    ([(header::CONTENT_TYPE, METRICS_TYPE)], server.metrics.text(now)).into_response()
+    let page = server.metrics.text(|now| {
+        now.texts.set(server.gate.taken());
+        now.most_texts.set(server.gate.places());
+        now.grammars.set(grammars);
+        now.grammar_bytes.set(grammar_bytes);
+        now.work_waiting.set(server.registry.pool().waiting());
+        now.body_bytes.set(server.bodies.taken());
+        now.stalled.set(usize::from(server.pulse.is_stalled()));
+        now.set_gave_up(server.pulse.gave_up());
+    });
+    ([(header::CONTENT_TYPE, METRICS_TYPE)], page).into_response()
 }
 
 async fn health(State(server): State<Arc<Server>>) -> Response {

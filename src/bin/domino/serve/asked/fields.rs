@@ -8,90 +8,44 @@
 use serde_json::{Map, Value};
 
 use super::super::problem::Problem;
+use crate::terminal::lists;
 
 /// Fields that are read, at both addresses.
-const READ: [&str; 42] = [
-    "best_of",
-    "dry_allowed_length",
-    "dry_base",
-    "dry_multiplier",
-    "dry_sequence_breakers",
-    "finish",
-    "frequency_penalty",
-    "grammar",
-    "guided_choice",
-    "guided_decoding_backend",
-    "guided_grammar",
-    "guided_json",
-    "guided_json_object",
-    "guided_regex",
-    "guided_whitespace_pattern",
-    "logit_bias",
-    "logprobs",
-    "lookahead",
-    "mask",
-    "max_completion_tokens",
-    "max_tokens",
-    "min_p",
-    "model",
-    "n",
-    "presence_penalty",
-    "reasoning",
-    "reasoning_tokens",
-    "repetition_penalty",
-    "response_format",
-    "schema_report",
-    "seed",
-    "stop",
-    "stream",
-    "stream_options",
-    "structured_outputs",
-    "temperature",
-    "terminals",
-    "thought_marks",
-    "tool_choice",
-    "tools",
-    "top_k",
-    "top_p",
-];
+const READ: &str = "\
+    best_of dry_allowed_length dry_base dry_multiplier dry_sequence_breakers finish frequency_penalty \
+    grammar guided_choice guided_decoding_backend guided_grammar guided_json guided_json_object \
+    guided_regex guided_whitespace_pattern logit_bias logprobs lookahead mask max_completion_tokens \
+    max_tokens min_p model n presence_penalty reasoning reasoning_tokens repetition_penalty \
+    response_format schema_report seed stop stream stream_options structured_outputs temperature terminals \
+    thought_marks tool_choice tools top_k top_p";
 
 /// Fields that are read of chats.
-const READ_CHAT: [&str; 5] =
-    ["chat_template_kwargs", "enable_thinking", "messages", "reasoning_effort", "top_logprobs"];
+const READ_CHAT: &str = "chat_template_kwargs enable_thinking messages reasoning_effort top_logprobs";
 
 /// Fields that are read of completions.
-const READ_COMPLETIONS: [&str; 3] = ["echo", "prompt", "suffix"];
+const READ_COMPLETIONS: &str = "echo prompt suffix";
 
 /// Fields without effect. `parallel_tool_calls` has one where functions may be called, and is gone then.
-const IGNORED: [&str; 10] = [
-    "metadata",
-    "parallel_tool_calls",
-    "prediction",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "user",
-    "verbosity",
-];
+const IGNORED: &str = "\
+    metadata parallel_tool_calls prediction prompt_cache_key prompt_cache_retention safety_identifier \
+    service_tier store user verbosity";
 
 /// Fields of a message that are read.
-const READ_MESSAGE: [&str; 7] =
-    ["content", "name", "reasoning", "reasoning_content", "role", "tool_call_id", "tool_calls"];
+const READ_MESSAGE: &str = "content name reasoning reasoning_content role tool_call_id tool_calls";
 
 /// Fields of a message without effect, which clients send back as they got them.
-const IGNORED_MESSAGE: [&str; 2] = ["annotations", "refusal"];
+const IGNORED_MESSAGE: &str = "annotations refusal";
 
 /// Refuses a body with other fields, and takes those away that have no effect.
 pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<(), Problem> {
-    let own: &[&str] = match endpoint {
-        Endpoint::Chat => &READ_CHAT,
-        Endpoint::Completions => &READ_COMPLETIONS,
+    let own = match endpoint {
+        Endpoint::Chat => READ_CHAT,
+        Endpoint::Completions => READ_COMPLETIONS,
     };
+    let is_read = |name: &str| lists(READ, name) || lists(own, name);
     for (name, value) in &*body {
         let name = name.as_str();
-        if READ.contains(&name) || own.contains(&name) || IGNORED.contains(&name) {
+        if is_read(name) || lists(IGNORED, name) {
             continue;
         }
         // Values that ask for nothing beyond what is served.
@@ -106,18 +60,18 @@ pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Resu
             return Err(Problem::unsupported(name, format!("`{name}` is not served")));
         }
     }
-    body.retain(|name, _| READ.contains(&name.as_str()) || own.contains(&name.as_str()));
+    body.retain(|name, _| is_read(name));
     Ok(())
 }
 
 /// Refuses message number `index` if it has other fields, and takes those away that have no effect.
 pub(crate) fn of_message(message: &mut Map<String, Value>, index: usize) -> Result<(), Problem> {
     message.retain(|_, value| !value.is_null());
-    let known = |name: &str| READ_MESSAGE.contains(&name) || IGNORED_MESSAGE.contains(&name);
+    let known = |name: &str| lists(READ_MESSAGE, name) || lists(IGNORED_MESSAGE, name);
     if let Some(name) = message.keys().find(|name| !known(name)) {
         return Err(unknown(&format!("messages[{index}].{name}")));
     }
-    message.retain(|name, _| READ_MESSAGE.contains(&name.as_str()));
+    message.retain(|name, _| lists(READ_MESSAGE, name));
     Ok(())
 }
 

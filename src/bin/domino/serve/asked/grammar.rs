@@ -16,97 +16,49 @@ const TAGS: [&str; 6] = ["type", "value", "order", "whitespace", "escapes", "num
 
 /// A grammar as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum GrammarAsked {
-    /// The text of a grammar, and its notation.
+pub(crate) struct GrammarAsked {
+    pub(crate) what: GrammarWhat,
+    /// The field of the body that asks for it.
+    pub(crate) param: &'static str,
+    /// Options for its schemas.
+    pub(crate) options: OptionsAsked,
+    /// The reach of its masks; `None`: the server's.
+    pub(crate) reach: Option<Reach>,
+    /// The thought before its texts.
+    pub(crate) thought: Option<Thought>,
+}
+
+/// The source of a grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GrammarWhat {
+    /// A text, and its notation.
     Text(Notation, String),
-    /// The text of a schema, and how it is to be read.
-    Schema(String, SchemaOptions),
-    /// The text of a schema in a `response_format`, and how it is to be read.
-    Format(String, SchemaOptions),
     /// The name of a grammar that the server has.
     Named(String),
-    /// Structural tags, and how the schemas in them are to be read.
-    Structure(String, SchemaOptions),
-    /// Structural tags of a `response_format`.
-    Tags(String),
-    /// Structural tags of `tools`.
-    Tools(String),
-    /// `response_format: json_object`.
+    /// Any object in JSON.
     JsonObject,
-    /// One of the others, whose schemas are read with the options of the request.
-    ReadBy(Box<GrammarAsked>, OptionsAsked),
-    /// One of the others, under the name of the field that asks for it.
-    Under(&'static str, Box<GrammarAsked>),
-    /// One of the others, with masks that reach as far as the request says.
-    Reaching(Reach, Box<GrammarAsked>),
-    /// One of the others, behind a thought.
-    Behind(Box<Thought>, Box<GrammarAsked>),
 }
 
 impl GrammarAsked {
-    /// The field of the body that asks for it.
-    pub(crate) fn param(&self) -> &'static str {
-        match self {
-            Self::Text(..) | Self::Schema(..) | Self::Structure(..) | Self::Named(_) => "grammar",
-            Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
-            Self::Tools(_) => "tools",
-            Self::ReadBy(asked, _) | Self::Reaching(_, asked) | Self::Behind(_, asked) => asked.param(),
-            Self::Under(param, _) => param,
-        }
+    /// A grammar that the field `param` asks for, whose schemas are read by these options.
+    pub(crate) fn new(what: GrammarWhat, param: &'static str, options: &OptionsAsked) -> Self {
+        Self { what, param, options: options.clone(), reach: None, thought: None }
     }
 
     /// The notation of its text; `None` where that is known only when the file is read.
     fn notation(&self) -> Option<Notation> {
-        match self {
-            Self::Text(notation, _) => Some(*notation),
-            Self::Schema(..) | Self::Format(..) => Some(Notation::JsonSchema),
-            Self::Structure(..) | Self::Tags(_) | Self::Tools(_) => Some(Notation::StructuralTag),
-            Self::JsonObject => Some(Notation::Gbnf),
-            Self::Named(_) => None,
-            Self::ReadBy(asked, _)
-            | Self::Under(_, asked)
-            | Self::Reaching(_, asked)
-            | Self::Behind(_, asked) => asked.notation(),
+        match &self.what {
+            GrammarWhat::Text(notation, _) => Some(*notation),
+            GrammarWhat::JsonObject => Some(Notation::Gbnf),
+            GrammarWhat::Named(_) => None,
         }
     }
 
     /// Returns its text, as far as the request has one.
     pub(crate) fn text(&self) -> &str {
-        match self {
-            Self::Text(_, text) | Self::Schema(text, _) | Self::Format(text, _) => text,
-            Self::Structure(text, _) | Self::Tags(text) | Self::Tools(text) => text,
-            Self::Named(_) | Self::JsonObject => "",
-            Self::ReadBy(asked, _)
-            | Self::Under(_, asked)
-            | Self::Reaching(_, asked)
-            | Self::Behind(_, asked) => asked.text(),
-        }
-    }
-
-    /// Puts a thought before the texts of the grammar, if there is one.
-    pub(crate) fn behind(self, thought: Option<Thought>) -> Self {
-        match thought {
-            Some(thought) => Self::Behind(Box::new(thought), Box::new(self)),
-            None => self,
-        }
-    }
-
-    /// The same with its schemas read by the options of the request, if that gives any and they are not part
-    /// of it already.
-    pub(crate) fn read_by(self, options: &OptionsAsked) -> Self {
-        match self {
-            Self::Text(..) | Self::Named(_) | Self::Tags(_) | Self::Tools(_) if options.is_given() => {
-                Self::ReadBy(Box::new(self), options.clone())
-            }
-            asked => asked,
-        }
-    }
-
-    /// The same with masks of this reach, if one is given.
-    pub(crate) fn reaching(self, reach: Option<Reach>) -> Self {
-        match reach {
-            Some(reach) => Self::Reaching(reach, Box::new(self)),
-            None => self,
+        match &self.what {
+            GrammarWhat::Text(_, text) => text,
+            GrammarWhat::Named(_) | GrammarWhat::JsonObject => "",
         }
     }
 }
@@ -145,22 +97,14 @@ pub(crate) struct Reading<'a> {
 impl Reading<'_> {
     /// Takes the grammar that `grammar`, `response_format` or a field of vLLM asks for out of the body.
     pub(crate) fn grammar(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
-        let guided = match GuidedAsked::take(body)? {
-            Some(guided) => Some((guided.param, self.guided(&guided)?)),
-            None => None,
-        };
-        let grammar = match body.shift_remove("grammar") {
-            Some(grammar) => Some(("grammar", self.direct(&grammar)?)),
-            None => None,
-        };
-        let format = match body.shift_remove("response_format") {
-            Some(format) => self.response_format(&format)?.map(|asked| ("response_format", asked)),
-            None => None,
-        };
+        let guided = GuidedAsked::take(body)?.map(|guided| self.guided(&guided)).transpose()?;
+        let grammar = body.shift_remove("grammar").map(|grammar| self.direct(&grammar)).transpose()?;
+        let format = body.shift_remove("response_format");
+        let format = format.map(|format| self.response_format(&format)).transpose()?.flatten();
         let mut all = [guided, grammar, format].into_iter().flatten();
         match (all.next(), all.next()) {
-            (Some((first, _)), Some((second, _))) => Err(two(first, second)),
-            (one, _) => Ok(one.map(|(_, asked)| asked.read_by(self.options))),
+            (Some(first), Some(second)) => Err(two(first.param, second.param)),
+            (one, _) => Ok(one),
         }
     }
 
@@ -179,15 +123,15 @@ impl Reading<'_> {
         };
         let text = text.ok_or_else(|| Problem::invalid(param, format!("`{param}` must be {must}")))?;
         let text = self.bounded(text, param)?;
-        let asked = match guide {
-            Guide::Json => GrammarAsked::Schema(text, options),
-            Guide::Tags => GrammarAsked::Structure(text, options),
-            Guide::JsonObject => GrammarAsked::JsonObject,
-            Guide::Regex => GrammarAsked::Text(Notation::Regex, text),
-            Guide::Grammar if !text.contains("::=") => GrammarAsked::Text(Notation::Lark, text),
-            Guide::Choice | Guide::Grammar => GrammarAsked::Text(Notation::Gbnf, text),
+        let what = match guide {
+            Guide::Json => GrammarWhat::Text(Notation::JsonSchema, text),
+            Guide::Tags => GrammarWhat::Text(Notation::StructuralTag, text),
+            Guide::JsonObject => GrammarWhat::JsonObject,
+            Guide::Regex => GrammarWhat::Text(Notation::Regex, text),
+            Guide::Grammar if !text.contains("::=") => GrammarWhat::Text(Notation::Lark, text),
+            Guide::Choice | Guide::Grammar => GrammarWhat::Text(Notation::Gbnf, text),
         };
-        Ok(GrammarAsked::Under(param, Box::new(asked.read_by(self.options))))
+        Ok(GrammarAsked::new(what, param, &self.options.with(options)))
     }
 
     /// Reads `{"type": .., "value": ..}`.
@@ -198,18 +142,20 @@ impl Reading<'_> {
         else {
             return Err(wrong("`grammar` must be an object {\"type\": .., \"value\": ..}".to_owned()));
         };
-        if kind == "json_schema" {
+        let schemas = match kind {
+            "json_schema" => Some((Notation::JsonSchema, "a JSON Schema, or its text")),
+            "structural_tag" => {
+                fields::of_object(object, "grammar", &TAGS)?;
+                Some((Notation::StructuralTag, "structural tags, or their text"))
+            }
+            _ => None,
+        };
+        if let Some((notation, must)) = schemas {
             let options = schemas::options(object, "grammar", &["type", "value"], self.options.options())?;
             let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
-                .ok_or_else(|| wrong("`grammar.value` must be a JSON Schema, or its text".to_owned()))?;
-            return Ok(GrammarAsked::Schema(self.bounded(text, "grammar")?, options));
-        }
-        if kind == "structural_tag" {
-            fields::of_object(object, "grammar", &TAGS)?;
-            let options = schemas::options(object, "grammar", &["type", "value"], self.options.options())?;
-            let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
-                .ok_or_else(|| wrong("`grammar.value` must be structural tags, or their text".to_owned()))?;
-            return Ok(GrammarAsked::Structure(self.bounded(text, "grammar")?, options));
+                .ok_or_else(|| wrong(format!("`grammar.value` must be {must}")))?;
+            let what = GrammarWhat::Text(notation, self.bounded(text, "grammar")?);
+            return Ok(GrammarAsked::new(what, "grammar", &self.options.with(options)));
         }
         fields::of_object(object, "grammar", &["type", "value"])?;
         let text = || {
@@ -218,25 +164,26 @@ impl Reading<'_> {
                 .ok_or_else(|| wrong(format!("`grammar.value` of type {kind} must be a string")))?;
             self.bounded(text.to_owned(), "grammar")
         };
-        match kind {
-            "gbnf" => Ok(GrammarAsked::Text(Notation::Gbnf, text()?)),
-            "regex" => Ok(GrammarAsked::Text(Notation::Regex, text()?)),
-            "lark" => Ok(GrammarAsked::Text(Notation::Lark, text()?)),
-            "lark_greedy" => Ok(GrammarAsked::Text(Notation::LarkGreedy, text()?)),
-            "ebnf" => Ok(GrammarAsked::Text(Notation::Ebnf, text()?)),
-            "named" => Ok(GrammarAsked::Named(text()?)),
+        let what = match kind {
+            "gbnf" => GrammarWhat::Text(Notation::Gbnf, text()?),
+            "regex" => GrammarWhat::Text(Notation::Regex, text()?),
+            "lark" => GrammarWhat::Text(Notation::Lark, text()?),
+            "lark_greedy" => GrammarWhat::Text(Notation::LarkGreedy, text()?),
+            "ebnf" => GrammarWhat::Text(Notation::Ebnf, text()?),
+            "named" => GrammarWhat::Named(text()?),
             "llguidance" => {
                 let message = "lists of llguidance's grammars are not served; write it as one of type lark";
-                Err(Problem::unsupported("grammar", message))
+                return Err(Problem::unsupported("grammar", message));
             }
             _ => {
                 let message = format!(
                     "no grammar type {kind:?}; there are gbnf, regex, lark, lark_greedy, ebnf, json_schema, \
                      structural_tag and named"
                 );
-                Err(Problem::unsupported("grammar", message))
+                return Err(Problem::unsupported("grammar", message));
             }
-        }
+        };
+        Ok(GrammarAsked::new(what, "grammar", self.options))
     }
 
     fn response_format(&self, format: &Value) -> Result<Option<GrammarAsked>, Problem> {
@@ -248,7 +195,8 @@ impl Reading<'_> {
         match kind {
             "text" | "json_object" => {
                 fields::of_object(object, PARAM, &["type"])?;
-                Ok((kind == "json_object").then_some(GrammarAsked::JsonObject))
+                let any = || GrammarAsked::new(GrammarWhat::JsonObject, PARAM, self.options);
+                Ok((kind == "json_object").then(any))
             }
             "json_schema" => {
                 fields::of_object(object, PARAM, &["type", "json_schema"])?;
@@ -256,12 +204,13 @@ impl Reading<'_> {
                 let schema = schemas::of_format(asked, self.schemas.lenient_strict)?;
                 let path = ["response_format", "json_schema", "schema"];
                 let text = schemas::text_of(schema, self.bytes, &path).unwrap_or_default();
-                let text = self.bounded(text, PARAM)?;
-                Ok(Some(GrammarAsked::Format(text, self.options.options().clone())))
+                let what = GrammarWhat::Text(Notation::JsonSchema, self.bounded(text, PARAM)?);
+                Ok(Some(GrammarAsked::new(what, PARAM, self.options)))
             }
             "structural_tag" => {
                 let text = schemas::text_of(format, self.bytes, &[PARAM]).unwrap_or_default();
-                Ok(Some(GrammarAsked::Tags(self.bounded(text, PARAM)?)))
+                let what = GrammarWhat::Text(Notation::StructuralTag, self.bounded(text, PARAM)?);
+                Ok(Some(GrammarAsked::new(what, PARAM, self.options)))
             }
             other => {
                 let message = format!(

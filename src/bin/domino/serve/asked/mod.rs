@@ -9,7 +9,7 @@ mod drawing;
 pub(crate) mod fields;
 pub(crate) mod grammar;
 mod prompts;
-mod schemas;
+pub(crate) mod schemas;
 pub(crate) mod tools;
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::bounds::{self, BodyBounds, BodyMemory, SLOW_START};
 use super::{
     access::Caller, access::is_json, connections::PeerVisit, problem::Problem, prompts::PromptAsked,
 };
-use crate::flags::{drawing::Mask, grammar::WhichTerminals};
+use crate::flags::NamedValue;
 use crate::grammar::compiler::{Reach, lookahead};
 use crate::grammar::thinking::{Thinking, WantedReasoning};
 use crate::terminal::failure::BadInput;
@@ -227,7 +227,7 @@ pub(crate) async fn read(
     if !is_json(request.headers()) {
         return Err(Problem::media_type());
     }
-    let most = limits.body;
+    let most = limits.max_body;
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| usize::try_from(length).map_or(true, |length| length > most)) {
@@ -237,9 +237,9 @@ pub(crate) async fn read(
     let closing = closing.unwrap_or_else(|| watch::channel(false).1);
     // Held until the body has been read into what it asks for.
     let mut held = memory.hold(Caller::of(request.extensions()));
-    let bounds = BodyBounds { most, time: limits.read, slow_start: SLOW_START };
+    let bounds = BodyBounds { most, time: limits.read_timeout, slow_start: SLOW_START };
     let body = bounds::read_body(request.into_body(), bounds, &mut held, closing).await?;
-    Asked::read(&body, endpoint, limits.grammar, schemas, spelling)
+    Asked::read(&body, endpoint, limits.max_grammar, schemas, spelling)
 }
 
 const CAPTURES: &str = "captures";
@@ -328,11 +328,11 @@ impl ReachAsked {
             lookahead(&text).map_err(|why| wrong("lookahead", &value, why))
         });
         let which = body.shift_remove("terminals").map(|value| {
-            let read = WhichTerminals::deserialize(&value).map(Terminals::from);
+            let read = NamedValue::<Terminals>::deserialize(&value).map(|named| named.0);
             read.map_err(|error| wrong("terminals", &value, error.to_string()))
         });
         let when = body.shift_remove("mask").map(|value| {
-            let read = Mask::deserialize(&value).map(Masking::from);
+            let read = NamedValue::<Masking>::deserialize(&value).map(|named| named.0);
             read.map_err(|error| wrong("mask", &value, error.to_string()))
         });
         let (lookahead, terminals) = (far.transpose()?, which.transpose()?);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{super::args::SchemaRules, super::problem::Problem, fields};
-use crate::{flags::schema::RowOptions, grammar::compiler, grammar::notation::Notation};
+use crate::{flags::schema::LowSchema, grammar::compiler, grammar::notation::Notation};
 
 /// Keywords whose value is a schema that values must satisfy, or a list of such.
 const ONE_OR_LIST: [&str; 7] =
@@ -53,17 +53,18 @@ pub(crate) fn options(
     known: &[&str],
     defaults: &SchemaOptions,
 ) -> Result<SchemaOptions, Problem> {
-    fields::of_object(object, parent, &[known, &RowOptions::NAMES].concat())?;
+    let names = || LowSchema::NAMES.split(' ');
+    fields::of_object(object, parent, &names().chain(known.iter().copied()).collect::<Vec<_>>())?;
     let mut options = defaults.clone();
-    for name in RowOptions::NAMES {
+    for name in names() {
         let Some(value) = object.get(name) else { continue };
         // One at a time, so that a mistake has a name.
         let only = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-        let read = RowOptions::deserialize(only).map_err(|error| error.to_string());
-        options = read.and_then(|row| row.beside(&options)).map_err(|error| {
+        let read = LowSchema::deserialize(only).map_err(|error| {
             let param = format!("{parent}.{name}");
             Problem::invalid(&param, format!("`{param}` is {value}: {error}"))
         })?;
+        options = read.over(&options);
     }
     Ok(options)
 }
@@ -187,7 +188,7 @@ fn refusal(pointer: &str, keyword: &str, message: &str) -> Problem {
 const FIELD: &str = "grammar_options";
 
 /// Options for the schemas of a request, where these say nothing themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OptionsAsked {
     /// The server's options, under those of the request.
     options: SchemaOptions,
@@ -210,7 +211,7 @@ impl OptionsAsked {
         };
         let options = options(&object, FIELD, &[], &rules.options)?;
         let is_given = |name: &&str| object.get(*name).is_some_and(|value| !value.is_null());
-        Ok(Self { options, given: RowOptions::NAMES.into_iter().filter(is_given).collect() })
+        Ok(Self { options, given: LowSchema::NAMES.split(' ').filter(is_given).collect() })
     }
 
     /// The options for a schema that says nothing itself.
@@ -218,9 +219,9 @@ impl OptionsAsked {
         &self.options
     }
 
-    /// Does the request give any?
-    pub(crate) fn is_given(&self) -> bool {
-        !self.given.is_empty()
+    /// The same for a schema that has these options itself.
+    pub(crate) fn with(&self, options: SchemaOptions) -> Self {
+        Self { options, given: self.given.clone() }
     }
 
     /// Checks that schemas of a grammar in this notation take what the request gives. `None`: the request

@@ -5,6 +5,11 @@ use serde_json::json;
 
 use super::*;
 use crate::grammar::notation::Notation;
+use crate::serve::asked::{grammar::GrammarWhat, schemas::OptionsAsked};
+
+fn asked(what: GrammarWhat, param: &'static str) -> GrammarAsked {
+    GrammarAsked::new(what, param, &OptionsAsked::default())
+}
 
 fn chat(more: &Value) -> Result<Asked, Problem> {
     let mut body = json!({ "model": "default", "messages": [{ "role": "user", "content": "Hi" }] });
@@ -24,13 +29,16 @@ fn a_grammar_is_read_from_both_of_its_fields() {
     assert_eq!(read(json!({ "grammar": null, "response_format": { "type": "text" } })), None);
     assert_eq!(
         read(json!({ "grammar": { "type": "regex", "value": "a+" } })),
-        Some(GrammarAsked::Text(Notation::Regex, "a+".to_owned()))
+        Some(asked(GrammarWhat::Text(Notation::Regex, "a+".to_owned()), "grammar"))
     );
     assert_eq!(
         read(json!({ "grammar": { "type": "named", "value": "c" }, "response_format": { "type": "text" } })),
-        Some(GrammarAsked::Named("c".to_owned()))
+        Some(asked(GrammarWhat::Named("c".to_owned()), "grammar"))
     );
-    assert_eq!(read(json!({ "response_format": { "type": "json_object" } })), Some(GrammarAsked::JsonObject));
+    assert_eq!(
+        read(json!({ "response_format": { "type": "json_object" } })),
+        Some(asked(GrammarWhat::JsonObject, "response_format"))
+    );
 }
 
 #[test]

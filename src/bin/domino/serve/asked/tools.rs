@@ -5,7 +5,8 @@ use domino::{GrammarError, Limits};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
-    super::problem::Problem, fields, fields::Endpoint, grammar::GrammarAsked, schemas::OptionsAsked,
+    super::problem::Problem, fields, fields::Endpoint, grammar::GrammarAsked, grammar::GrammarWhat,
+    schemas::OptionsAsked,
 };
 use crate::grammar::{compiler, notation::Notation, warned::Reports};
 
@@ -43,7 +44,7 @@ impl ToolsAsked {
 
     /// The grammar that these tags are of.
     pub(crate) fn grammar(&self, tags: String) -> GrammarAsked {
-        GrammarAsked::Tools(tags).read_by(&self.options)
+        GrammarAsked::new(GrammarWhat::Text(Notation::StructuralTag, tags), "tools", &self.options)
     }
 }
 
@@ -100,14 +101,14 @@ pub(crate) fn together(
     grammar: Option<GrammarAsked>,
     tools: Option<ToolsAsked>,
 ) -> Result<(Option<GrammarAsked>, Option<ToolsAsked>), Problem> {
-    match (grammar, tools) {
-        (Some(GrammarAsked::Format(schema, _)), Some(tools)) => {
-            Ok((None, Some(tools.or_an_instance_of(schema)?)))
-        }
-        (Some(GrammarAsked::JsonObject), Some(tools)) => {
-            Ok((None, Some(tools.or_an_instance_of(r#"{"type": "object"}"#.to_owned())?)))
-        }
-        other => Ok(other),
+    let schema = match grammar.as_ref().map(|asked| (asked.param, &asked.what)) {
+        Some(("response_format", GrammarWhat::Text(Notation::JsonSchema, schema))) => schema.clone(),
+        Some(("response_format", GrammarWhat::JsonObject)) => r#"{"type": "object"}"#.to_owned(),
+        _ => return Ok((grammar, tools)),
+    };
+    match tools {
+        Some(tools) => Ok((None, Some(tools.or_an_instance_of(schema)?))),
+        None => Ok((grammar, None)),
     }
 }
 

@@ -135,7 +135,7 @@ impl EngineJob {
             RunBy::Tensors(_) => match Runner::load(&self.path, &self.load, self.by) {
                 // Prompts are read in one pass, as by `generate`: the last bits of keys hang on the passes.
                 Ok(mut model) => {
-                    tell_context(model.context(), model.made_for(), &self.load);
+                    tell_context(model.context(), model.traits.made_for, &self.load);
                     ends.work(self.decoder(InTurns::new(&mut model, self.texts), None));
                 }
                 Err(error) => ends.work::<CandleBatch>(Err(error)),

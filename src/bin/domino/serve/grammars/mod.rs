@@ -1,13 +1,13 @@
 //! Compiles the grammars of requests: each once, off the threads that answer and in fair turns ([`Pool`]).
 //! Compiled grammars are kept while there is room, in an LRU cache that is bounded by the weight of its
-//! values ([`Shelf`]). Work that nobody waits for any more, since clients went away or their time is over, is
-//! given up: cancelled where it is, which frees its worker. The ones with names are in `named`.
+//! values ([`LastUsed`]). Work that nobody waits for any more, since clients went away or their time is over,
+//! is given up: cancelled where it is, which frees its worker. The ones with names are in `named`.
 
 pub(crate) mod named;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize, atomic::Ordering};
-use std::{collections::HashMap, hash::Hash, time::Duration, time::Instant};
+use std::{time::Duration, time::Instant};
 
 use domino::grammar::json_schema::{Relaxed, SchemaOptions};
 use domino::{Cancel, CompileError, CompiledGrammar, Compiler, Memory, grammar::Thought};
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::grammar::compiler::Reach;
 use crate::grammar::{compiled::Capturing, compiler, notation::Notation, notation::Parsed, warned};
+use crate::rows::LastUsed;
 
 /// Divisor of the memory for grammars that gives the least share of what the compiler keeps between them.
 const KEPT_SHARE: usize = 8;
@@ -86,7 +87,7 @@ pub(crate) struct Registry {
     most_bytes: usize,
     patience: Duration,
     pool: Arc<Pool>,
-    shelf: Mutex<Shelf<Key, Slot>>,
+    shelf: Mutex<LastUsed<Key, Slot>>,
     metrics: Arc<Metrics>,
 }
 
@@ -101,7 +102,7 @@ impl Registry {
         most_bytes: usize,
         patience: Duration,
     ) -> Arc<Self> {
-        let (shop, shelf) = (Arc::new(shop), Mutex::new(Shelf::new()));
+        let (shop, shelf) = (Arc::new(shop), Mutex::new(LastUsed::new()));
         Arc::new(Self { shop, named, most_bytes, patience, pool, shelf, metrics })
     }
 
@@ -126,7 +127,7 @@ impl Registry {
 
     /// The grammar that a request of `caller` asks for. Dropping the future gives it up.
     pub(crate) async fn get(self: &Arc<Self>, caller: &Caller, asked: GrammarAsked) -> CompileOutcome {
-        let param = asked.param();
+        let param = asked.param;
         // Others may have asked for the same in another field.
         self.found(caller, asked).await.map_err(|problem| problem.about(param))
     }
@@ -241,7 +242,7 @@ impl Registry {
     }
 
     /// Takes a grammar from the shelf, unless another one has its place by now.
-    fn forget(shelf: &mut Shelf<Key, Slot>, key: &Key, wanted: &CompileTask) {
+    fn forget(shelf: &mut LastUsed<Key, Slot>, key: &Key, wanted: &CompileTask) {
         if shelf.get(key).is_some_and(|slot| std::ptr::eq(&*slot.wanted, wanted)) {
             shelf.remove(key);
         }
@@ -271,7 +272,7 @@ impl Registry {
         (count, own + self.shop.compiler.memory().total())
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf<Key, Slot>> {
+    fn shelf(&self) -> MutexGuard<'_, LastUsed<Key, Slot>> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -333,70 +334,6 @@ fn weighed(slot: &Slot, of: fn(&Memory) -> usize) -> usize {
             of(&grammar.memory()) + guesses + captures
         }
         _ => 0,
-    }
-}
-
-/// An LRU cache: values by key.
-#[derive(Debug)]
-struct Shelf<K, V> {
-    values: HashMap<K, ShelfEntry<V>>,
-    /// Number of uses so far; a use is dated by it.
-    clock: u64,
-}
-
-#[derive(Debug)]
-struct ShelfEntry<V> {
-    value: V,
-    used: u64,
-}
-
-impl<K: Eq + Hash + Clone, V> Shelf<K, V> {
-    fn new() -> Self {
-        Self { values: HashMap::new(), clock: 0 }
-    }
-
-    /// Returns the value, and counts that as a use.
-    fn get(&mut self, key: &K) -> Option<&V> {
-        self.clock += 1;
-        let kept = self.values.get_mut(key)?;
-        kept.used = self.clock;
-        Some(&kept.value)
-    }
-
-    /// Inserts a value, and counts that as a use.
-    fn insert(&mut self, key: K, value: V) {
-        self.clock += 1;
-        self.values.insert(key, ShelfEntry { value, used: self.clock });
-    }
-
-    fn remove(&mut self, key: &K) {
-        self.values.remove(key);
-    }
-
-    /// Evicts the least recently used values until the rest weigh at most `most`, but never the value used
-    /// last. Weighs every value anew, since weights may change. Returns how many went.
-    fn trim(&mut self, most: usize, weigh: impl Fn(&V) -> usize) -> usize {
-        let mut weights: Vec<(u64, usize, K)> =
-            self.values.iter().map(|(key, kept)| (kept.used, weigh(&kept.value), key.clone())).collect();
-        weights.sort_unstable_by_key(|&(used, ..)| used);
-        let mut total = weights.iter().fold(0_usize, |sum, &(_, weight, _)| sum.saturating_add(weight));
-        // The last one stays.
-        weights.pop();
-        let mut gone = 0;
-        for (_, weight, key) in weights {
-            if total <= most {
-                break;
-            }
-            self.values.remove(&key);
-            total = total.saturating_sub(weight);
-            gone += 1;
-        }
-        gone
-    }
-
-    /// All values, in no order.
-    fn values(&self) -> impl ExactSizeIterator<Item = &V> {
-        self.values.values().map(|kept| &kept.value)
     }
 }
 

@@ -4,7 +4,9 @@ use std::{borrow::Cow, collections::BTreeMap, fs, io, path::Path, path::PathBuf,
 
 use domino::{Limits, grammar::Thought, grammar::json_schema::SchemaOptions};
 
-use super::super::{args::SchemaRules, asked::grammar::GrammarAsked, problem::Problem};
+use super::super::{
+    args::SchemaRules, asked::grammar::GrammarAsked, asked::grammar::GrammarWhat, problem::Problem,
+};
 use crate::grammar::compiler::{self, Reach};
 use crate::grammar::{notation::Notation, notation::Parsed, source::SHIPPED, source::Shipped};
 use crate::terminal::failure::BadInput;
@@ -32,11 +34,6 @@ impl Source {
         Self { name: name.to_owned(), notation, text: text.into(), options, reach: None, thought: None }
     }
 
-    fn read_by(mut self, options: &SchemaOptions) -> Self {
-        self.options = options.clone();
-        self
-    }
-
     /// Reads the grammar, and what it allows beyond its schema.
     ///
     /// # Errors
@@ -58,10 +55,9 @@ impl Source {
         })
     }
 
-    /// Reads the schemas inside of structural tags by those of the options that apply there.
+    /// The same with schemas that are read by those of the options that apply there.
     fn with_schemas(self, options: &SchemaOptions) -> Self {
-        let inside = self.notation.options_inside(options);
-        self.read_by(&inside)
+        Self { options: self.notation.options_inside(options), ..self }
     }
 }
 
@@ -117,44 +113,16 @@ impl NamedGrammars {
     /// # Errors
     /// If there is none, or if its schemas do not take the options of the request.
     pub(crate) fn find(&self, asked: &GrammarAsked) -> Result<Source, Problem> {
-        match asked {
-            GrammarAsked::ReadBy(asked, options) => {
-                let source = self.find_by(asked, options.options())?;
-                options.check(Some(source.notation)).map(|()| source)
+        let options = asked.options.options();
+        let source = match &asked.what {
+            GrammarWhat::Text(notation, text) => {
+                Source::new(asked.param, *notation, text.clone()).with_schemas(options)
             }
-            GrammarAsked::Reaching(reach, asked) => Ok(Source { reach: Some(*reach), ..self.find(asked)? }),
-            GrammarAsked::Behind(thought, asked) => {
-                Ok(Source { thought: Some((**thought).clone()), ..self.find(asked)? })
-            }
-            GrammarAsked::Under(name, asked) => Ok(Source { name: (*name).to_owned(), ..self.find(asked)? }),
-            asked => self.find_by(asked, &self.schemas.options),
-        }
-    }
-
-    /// The text, whose schemas are read by these options unless they have their own.
-    fn find_by(&self, asked: &GrammarAsked, usual: &SchemaOptions) -> Result<Source, Problem> {
-        match asked {
-            GrammarAsked::ReadBy(..)
-            | GrammarAsked::Under(..)
-            | GrammarAsked::Reaching(..)
-            | GrammarAsked::Behind(..) => self.find(asked),
-            GrammarAsked::Text(notation, text) => {
-                Ok(Source::new("grammar", *notation, text.clone()).with_schemas(usual))
-            }
-            GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options) => {
-                Ok(Source::new(asked.param(), Notation::JsonSchema, text.clone()).read_by(options))
-            }
-            GrammarAsked::Structure(text, options) => {
-                let source = Source::new(asked.param(), Notation::StructuralTag, text.clone());
-                Ok(source.with_schemas(options))
-            }
-            GrammarAsked::Tags(text) | GrammarAsked::Tools(text) => {
-                let source = Source::new(asked.param(), Notation::StructuralTag, text.clone());
-                Ok(source.with_schemas(usual))
-            }
-            GrammarAsked::JsonObject => Ok(Source::new("json_object", Notation::Gbnf, json_object())),
-            GrammarAsked::Named(name) => self.named(name, usual),
-        }
+            GrammarWhat::Named(name) => self.named(name, options)?,
+            GrammarWhat::JsonObject => Source::new(asked.param, Notation::Gbnf, json_object()),
+        };
+        asked.options.check(Some(source.notation))?;
+        Ok(Source { reach: asked.reach, thought: asked.thought.clone(), ..source })
     }
 
     fn named(&self, name: &str, options: &SchemaOptions) -> Result<Source, Problem> {
@@ -232,15 +200,22 @@ mod tests {
     use domino::Compiler;
 
     use super::*;
+    use crate::serve::asked::schemas::OptionsAsked;
     use crate::{grammar::compiler::byte_vocabulary, verbs::check::texts::judge};
 
     fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
         NamedGrammars::new(folder, Arc::default())
     }
 
+    fn asked(what: GrammarWhat, rules: &SchemaRules) -> GrammarAsked {
+        let options = OptionsAsked::read(&mut serde_json::Map::new(), rules).unwrap();
+        GrammarAsked::new(what, "grammar", &options)
+    }
+
     #[test]
     fn json_objects_are_json_with_an_object_at_the_top() {
-        let source = named_of(None).unwrap().find(&GrammarAsked::JsonObject).unwrap();
+        let source =
+            named_of(None).unwrap().find(&asked(GrammarWhat::JsonObject, &SchemaRules::default())).unwrap();
         let grammar = source.notation.parse(source.text.as_bytes()).unwrap();
         let compiled = Compiler::new(byte_vocabulary().unwrap()).compile(&grammar).unwrap();
         for (text, accepted) in
@@ -282,12 +257,12 @@ mod tests {
         for name in ["person.schema.json", "house.json"] {
             fs::write(folder.path().join(name), r#"{"type": "object"}"#).unwrap();
         }
-        let named = NamedGrammars::new(Some(folder.path().to_owned()), Arc::new(rules)).unwrap();
+        let named = NamedGrammars::new(Some(folder.path().to_owned()), Arc::new(rules.clone())).unwrap();
         for name in ["person", "house"] {
-            let source = named.find(&GrammarAsked::Named(name.to_owned())).unwrap();
+            let source = named.find(&asked(GrammarWhat::Named(name.to_owned()), &rules)).unwrap();
             assert_eq!((source.notation, &source.options), (Notation::JsonSchema, &options), "{name}");
         }
-        assert!(named.find(&GrammarAsked::Named("person.schema".to_owned())).is_err());
+        assert!(named.find(&asked(GrammarWhat::Named("person.schema".to_owned()), &rules)).is_err());
         assert!(named.mistakes().is_empty());
         fs::write(folder.path().join("bad.json"), r#"{"type": "text"}"#).unwrap();
         let mistakes = named.mistakes();

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grammar::compiler::byte_vocabulary;
+use crate::serve::asked::{grammar::GrammarWhat, schemas::OptionsAsked};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -39,8 +40,12 @@ fn busy(registry: &Registry) -> [std::sync::mpsc::Sender<()>; 2] {
     })
 }
 
+fn asked(what: GrammarWhat, param: &'static str, options: &SchemaOptions) -> GrammarAsked {
+    GrammarAsked::new(what, param, &OptionsAsked::default().with(options.clone()))
+}
+
 fn regex(text: &str) -> GrammarAsked {
-    GrammarAsked::Text(Notation::Regex, text.to_owned())
+    asked(GrammarWhat::Text(Notation::Regex, text.to_owned()), "grammar", &SchemaOptions::default())
 }
 
 #[tokio::test]
@@ -49,14 +54,17 @@ async fn a_grammar_is_compiled_once_for_all_who_ask_at_once() {
     let tasks: Vec<_> = (0..20)
         .map(|_| {
             let registry = Arc::clone(&registry);
-            tokio::spawn(async move { registry.get(&me(), GrammarAsked::Named("json".to_owned())).await })
+            tokio::spawn(async move {
+                let json = GrammarWhat::Named("json".to_owned());
+                registry.get(&me(), asked(json, "grammar", &SchemaOptions::default())).await
+            })
         })
         .collect();
     for task in tasks {
         task.await.unwrap().unwrap();
     }
     assert_eq!(registry.size().0, 1);
-    let text = registry.metrics.text(super::super::observe::metrics::Moment::default());
+    let text = registry.metrics.text(|_| ());
     assert!(text.contains("\ndomino_grammar_misses_total 1\n"), "{text}");
     assert!(text.contains("\ndomino_grammar_hits_total 19\n"), "{text}");
 }
@@ -73,7 +81,8 @@ async fn grammar_errors_have_a_place_and_are_not_kept() {
         );
         assert!(error["line"] == 1 && error["column"].is_u64(), "{error}");
     }
-    let empty = GrammarAsked::Text(Notation::Gbnf, "root ::= root".to_owned());
+    let empty = GrammarWhat::Text(Notation::Gbnf, "root ::= root".to_owned());
+    let empty = asked(empty, "grammar", &SchemaOptions::default());
     assert_eq!(registry.get(&me(), empty).await.unwrap_err().to_json()["error"]["code"], "invalid_grammar");
     assert_eq!(registry.size().0, 0);
 }
@@ -83,13 +92,14 @@ async fn schemas_are_cached_by_options_and_errors_name_the_field() {
     let registry = registry(1 << 30);
     let array = r#"{"type": "array", "contains": {"const": 1}, "maxContains": 1, "uniqueItems": true}"#;
     let text = format!(r#"{{"type": "object", "properties": {{"a": {array}}}}}"#);
-    let schema = |options: &SchemaOptions| GrammarAsked::Schema(text.to_owned(), options.clone());
+    let what = || GrammarWhat::Text(Notation::JsonSchema, text.to_owned());
+    let schema = |options: &SchemaOptions| asked(what(), "grammar", options);
     let lenient = SchemaOptions::default().with_lenient(true);
     let prepared = registry.get(&me(), schema(&lenient)).await.unwrap();
     assert!(prepared.relaxed[0].pointer.starts_with("#/properties/a"), "{:?}", prepared.relaxed);
     registry.get(&me(), schema(&lenient.clone().with_closed(true))).await.unwrap();
     assert_eq!(registry.size().0, 2);
-    let format = GrammarAsked::Format(text.to_owned(), SchemaOptions::default());
+    let format = asked(what(), "response_format", &SchemaOptions::default());
     for (asked, param) in [(schema(&SchemaOptions::default()), "grammar"), (format, "response_format")] {
         let error = registry.get(&me(), asked).await.unwrap_err().to_json()["error"].clone();
         let message = error["message"].as_str().unwrap();
@@ -167,7 +177,7 @@ fn slow(salt: usize) -> GrammarAsked {
     let property = |at: usize| format!(r#""p{at}": {{"type": "number", "multipleOf": {}}}"#, at + 2);
     let properties: Vec<String> = (0..1000).map(property).collect();
     let text = format!(r#"{{"title": "{salt}", "properties": {{{}}}}}"#, properties.join(", "));
-    GrammarAsked::Schema(text, SchemaOptions::default())
+    asked(GrammarWhat::Text(Notation::JsonSchema, text), "grammar", &SchemaOptions::default())
 }
 
 /// Work ends where it is, not when it is done: its own error says so.
@@ -233,7 +243,7 @@ async fn one_client_does_not_stop_grammars_of_others() {
 
 #[test]
 fn the_most_recently_used_value_stays_whatever_it_weighs() {
-    let mut shelf = Shelf::new();
+    let mut shelf = LastUsed::new();
     shelf.insert("a", 100);
     assert_eq!(shelf.trim(10, |&weight| weight), 0);
     shelf.insert("b", 1);
@@ -249,7 +259,7 @@ proptest! {
         uses in prop::collection::vec((0_u8..8, 0_usize..5), 1..60),
         most in 0_usize..20,
     ) {
-        let mut shelf = Shelf::new();
+        let mut shelf = LastUsed::new();
         let mut list: Vec<(u8, usize)> = Vec::new();
         for (key, weight) in uses {
             let known = shelf.get(&key).copied();

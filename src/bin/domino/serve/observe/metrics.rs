@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 use std::time::Duration;
 
 use prometheus_client::metrics::{counter, family::Family, gauge, histogram::Histogram};
-use prometheus_client::{encoding::EncodeLabelSet, encoding::text::encode, registry::Registry};
+use prometheus_client::registry::{self, Registry};
+use prometheus_client::{encoding::EncodeLabelSet, encoding::text::encode};
 
 use super::super::asked::fields::Endpoint;
 
@@ -21,9 +22,21 @@ const SECONDS: [f64; 14] =
 /// Upper ends of the buckets of texts in a pass.
 const TEXTS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
-/// A number that only grows.
+/// A counter, a gauge or a histogram of the page; cloning shares it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Counter(counter::Counter);
+pub(crate) struct Metric<M>(M);
+
+/// A number that only grows.
+pub(crate) type Counter = Metric<counter::Counter>;
+
+/// Time that only grows.
+pub(crate) type SpentTime = Metric<counter::Counter<f64, AtomicU64>>;
+
+/// A number that goes up and down.
+pub(crate) type MetricLevel = Metric<gauge::Gauge>;
+
+/// Times, or numbers of texts, counted in buckets.
+pub(crate) type Buckets = Metric<Histogram>;
 
 impl Counter {
     pub(crate) fn add(&self, more: usize) {
@@ -31,44 +44,26 @@ impl Counter {
     }
 }
 
-/// Times, counted in buckets.
-#[derive(Debug, Clone)]
-pub(crate) struct Times(Histogram);
-
-impl Times {
-    pub(crate) fn add(&self, time: Duration) {
-        self.0.observe(time.as_secs_f64());
-    }
-}
-
-/// Numbers of texts, counted in buckets.
-#[derive(Debug, Clone)]
-pub(crate) struct BatchSizes(Histogram);
-
-impl BatchSizes {
-    pub(crate) fn add(&self, size: usize) {
-        // No batch has 2^32 texts.
-        self.0.observe(u32::try_from(size).map_or(f64::INFINITY, f64::from));
-    }
-}
-
-/// Time that only grows.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SpentTime(counter::Counter<f64, AtomicU64>);
-
 impl SpentTime {
     pub(crate) fn add(&self, time: Duration) {
         self.0.inc_by(time.as_secs_f64());
     }
 }
 
-/// A number that goes up and down.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct MetricLevel(gauge::Gauge);
-
 impl MetricLevel {
     pub(crate) fn set(&self, value: usize) {
         self.0.set(i64::try_from(value).unwrap_or_default());
+    }
+}
+
+impl Buckets {
+    pub(crate) fn add(&self, time: Duration) {
+        self.0.observe(time.as_secs_f64());
+    }
+
+    pub(crate) fn add_size(&self, size: usize) {
+        // No batch has 2^32 texts.
+        self.0.observe(u32::try_from(size).map_or(f64::INFINITY, f64::from));
     }
 }
 
@@ -111,44 +106,32 @@ pub(crate) struct Metrics {
     pub(crate) grammar_evictions: Counter,
     pub(crate) grammar_failures: Counter,
     pub(crate) grammar_cancelled: Counter,
-    pub(crate) compile_times: Times,
-    pub(crate) queue_times: Times,
-    pub(crate) first_token_times: Times,
-    pub(crate) token_times: Times,
-    pub(crate) answer_times: Times,
-    pub(crate) batch_sizes: BatchSizes,
+    pub(crate) compile_times: Buckets,
+    pub(crate) queue_times: Buckets,
+    pub(crate) first_token_times: Buckets,
+    pub(crate) token_times: Buckets,
+    pub(crate) answer_times: Buckets,
+    pub(crate) batch_sizes: Buckets,
     pub(crate) prefix_bytes: MetricLevel,
-    moment: MomentLevels,
+    /// Levels that are read when a page is made.
+    pub(crate) moment: MomentLevels,
 }
 
-/// A snapshot of the numbers that are read when a page is made.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Moment {
+/// Levels that are set when a page is made.
+#[derive(Debug)]
+pub(crate) struct MomentLevels {
     /// Texts that are written or wait.
-    pub(crate) texts: usize,
-    pub(crate) most_texts: usize,
-    pub(crate) grammars: usize,
-    pub(crate) grammar_bytes: usize,
+    pub(crate) texts: MetricLevel,
+    pub(crate) most_texts: MetricLevel,
+    pub(crate) grammars: MetricLevel,
+    pub(crate) grammar_bytes: MetricLevel,
     /// Grammars and long prompts that wait for a worker.
-    pub(crate) work_waiting: usize,
+    pub(crate) work_waiting: MetricLevel,
     /// Memory of bodies that are being read.
-    pub(crate) body_bytes: usize,
-    /// Has the engine stalled?
-    pub(crate) stalled: bool,
+    pub(crate) body_bytes: MetricLevel,
+    /// 1 if the engine has stalled.
+    pub(crate) stalled: MetricLevel,
     /// Texts that were given up for that, since the start.
-    pub(crate) gave_up: u64,
-}
-
-/// The snapshot on the last page.
-#[derive(Debug, Default)]
-struct MomentLevels {
-    texts: MetricLevel,
-    most_texts: MetricLevel,
-    grammars: MetricLevel,
-    grammar_bytes: MetricLevel,
-    work_waiting: MetricLevel,
-    body_bytes: MetricLevel,
-    stalled: MetricLevel,
     gave_up: Counter,
 }
 
@@ -227,7 +210,7 @@ impl Metrics {
             passes: page.counter("domino_passes", "Passes of the model for texts with a grammar"),
             drafted: page.counter("domino_drafted_tokens", "Tokens guessed"),
             accepted: page.counter("domino_accepted_tokens", "Guessed tokens that were right"),
-            mask_time: page.spending("domino_mask_seconds", "Time to make masks"),
+            mask_time: page.add("domino_mask_seconds", "Time to make masks", counter::Counter::default()),
             cancelled: page.counter("domino_cancelled", "Texts whose client went away"),
             grammar_hits: page.counter("domino_grammar_hits", "Requests whose grammar was known"),
             grammar_misses: page.counter("domino_grammar_misses", "Grammars compiled for a request"),
@@ -240,7 +223,11 @@ impl Metrics {
                 .times("domino_first_token_seconds", "Time from a request to its first token"),
             token_times: page.times("domino_token_seconds", "Mean time of a token after a text's first"),
             answer_times: page.times("domino_request_seconds", "Time from a request to its answer's end"),
-            batch_sizes: page.sizes("domino_batch_size", "Texts that a pass of the model goes on with"),
+            batch_sizes: page.add(
+                "domino_batch_size",
+                "Texts that a pass of the model goes on with",
+                Histogram::new(TEXTS),
+            ),
             prefix_bytes: page.level("domino_prefix_bytes", "Memory of keys and values that are kept"),
             registry: page.0,
         }
@@ -258,12 +245,12 @@ impl Metrics {
         self.answer_times.add(time);
     }
 
-    /// Writes all metrics as a page.
-    pub(crate) fn text(&self, now: Moment) -> String {
+    /// Writes all metrics as a page, after `set` has set the levels of the moment.
+    pub(crate) fn text(&self, set: impl FnOnce(&MomentLevels)) -> String {
         let mut text = String::new();
         // The lock keeps requests from changing while the page is written, so that they add up.
         let _still = self.requests.count();
-        self.moment.set(now);
+        set(&self.moment);
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
@@ -285,15 +272,9 @@ impl MomentLevels {
         }
     }
 
-    fn set(&self, now: Moment) {
-        self.texts.set(now.texts);
-        self.most_texts.set(now.most_texts);
-        self.grammars.set(now.grammars);
-        self.grammar_bytes.set(now.grammar_bytes);
-        self.work_waiting.set(now.work_waiting);
-        self.body_bytes.set(now.body_bytes);
-        self.stalled.set(usize::from(now.stalled));
-        self.gave_up.0.inc_by(now.gave_up.saturating_sub(self.gave_up.0.get()));
+    /// Raises the number of texts that were given up to this.
+    pub(crate) fn set_gave_up(&self, gave_up: u64) {
+        self.gave_up.0.inc_by(gave_up.saturating_sub(self.gave_up.0.get()));
     }
 }
 
@@ -302,34 +283,21 @@ impl MomentLevels {
 struct Page(Registry);
 
 impl Page {
-    fn counter(&mut self, name: &str, help: &str) -> Counter {
-        let counter = Counter::default();
-        self.0.register(name, help, counter.0.clone());
-        counter
+    fn add<M: registry::Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> Metric<M> {
+        self.0.register(name, help, metric.clone());
+        Metric(metric)
     }
 
-    fn spending(&mut self, name: &str, help: &str) -> SpentTime {
-        let spending = SpentTime::default();
-        self.0.register(name, help, spending.0.clone());
-        spending
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        self.add(name, help, counter::Counter::default())
     }
 
     fn level(&mut self, name: &str, help: &str) -> MetricLevel {
-        let level = MetricLevel::default();
-        self.0.register(name, help, level.0.clone());
-        level
+        self.add(name, help, gauge::Gauge::default())
     }
 
-    fn sizes(&mut self, name: &str, help: &str) -> BatchSizes {
-        let sizes = BatchSizes(Histogram::new(TEXTS));
-        self.0.register(name, help, sizes.0.clone());
-        sizes
-    }
-
-    fn times(&mut self, name: &str, help: &str) -> Times {
-        let times = Times(Histogram::new(SECONDS));
-        self.0.register(name, help, times.0.clone());
-        times
+    fn times(&mut self, name: &str, help: &str) -> Buckets {
+        self.add(name, help, Histogram::new(SECONDS))
     }
 }
 

@@ -7,6 +7,7 @@ use std::{ffi::OsString, net::IpAddr, num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Command};
 
+use super::args::mib;
 use crate::terminal::{failure::BadInput, log::LogFormat};
 
 /// Adds the flags of its file to the command line, if it names one.
@@ -25,9 +26,9 @@ pub(crate) fn of_file(error: &clap::Error) -> BadInput {
         .hint("a key is the name of a flag of `domino serve` and takes what that takes; see its --help")
 }
 
-/// Flags as they are typed.
+/// Flags about who may call, and what the server may take and say.
 #[derive(Debug, Args)]
-pub(crate) struct LowRunning {
+pub(crate) struct RunningFlags {
     /// Take the flags in this file: TOML, with a flag's name and its value on a line, `port = 8081`.
     ///
     /// Flags of the command line and variables of the environment win. A flag that takes no value is true or
@@ -36,22 +37,22 @@ pub(crate) struct LowRunning {
     pub(crate) config: Option<PathBuf>,
     /// Ask for this key: clients send it as `Authorization: Bearer KEY`. /health and /ready need none.
     #[arg(long, value_name = "KEY", env = "DOMINO_API_KEY", hide_env_values = true)]
-    api_key: Option<String>,
+    pub(crate) api_key: Option<String>,
     /// Ask for one of the keys in this file, which has a name and a key on each line; # begins a comment.
     ///
     /// The file is read again when it changes, within a second. Names are in the log; what is counted and
     /// shared between clients is by key.
     #[arg(long, value_name = "FILE")]
-    api_keys: Option<PathBuf>,
+    pub(crate) api_keys: Option<PathBuf>,
     /// Serve everybody who reaches the server, where --host is not of loopback and no key is asked for.
     #[arg(long)]
     allow_anonymous: bool,
     /// Connections at once. Past that the one that has asked for nothing for longest is closed.
     #[arg(long, value_name = "N", default_value = "512")]
-    max_connections: NonZeroUsize,
+    pub(crate) max_connections: NonZeroUsize,
     /// Memory of all bodies that are being read, in MiB, of which one client gets a half.
-    #[arg(long, value_name = "MIB", default_value = "64")]
-    body_memory: NonZeroUsize,
+    #[arg(long, value_name = "MIB", default_value = "64", value_parser = mib)]
+    pub(crate) body_memory: usize,
     /// Threads that compile grammars and read long prompts, at least 2; one client never has all of them.
     /// Default: as many as there are cores.
     #[arg(long, value_name = "N")]
@@ -62,45 +63,36 @@ pub(crate) struct LowRunning {
     log: LogFormat,
 }
 
-/// The flags once checked.
-#[derive(Debug)]
-pub(crate) struct RunningFlags {
-    pub(crate) api_key: Option<String>,
-    pub(crate) api_keys: Option<PathBuf>,
-    pub(crate) connections: usize,
-    /// Memory of all bodies that are being read, in bytes.
-    pub(crate) bodies: usize,
-    pub(crate) workers: usize,
-}
-
-impl LowRunning {
+impl RunningFlags {
     /// The format of the log of requests.
     pub(crate) fn log(&self) -> LogFormat {
         self.log
     }
 
+    /// Is anybody asked for a key?
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.api_key.is_some() || self.api_keys.is_some()
+    }
+
+    /// The number of threads that compile grammars and read long prompts.
+    pub(crate) fn workers(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.workers.map_or(cores, NonZeroUsize::get)
+    }
+
     /// Checks the flags of a server at `host` that takes bodies of up to `most_body` bytes.
-    pub(crate) fn resolve(self, host: IpAddr, most_body: usize) -> Result<RunningFlags, BadInput> {
-        let keyed = self.api_key.is_some() || self.api_keys.is_some();
-        if !host.to_canonical().is_loopback() && !keyed && !self.allow_anonymous {
+    pub(crate) fn check(&self, host: IpAddr, most_body: usize) -> Result<(), BadInput> {
+        if !host.to_canonical().is_loopback() && !self.is_keyed() && !self.allow_anonymous {
             let message = format!("on {host} everybody who reaches the server could use it");
             return Err(BadInput::new(message).hint(
                 "ask for a key by --api-key or --api-keys, or say --allow-anonymous if others keep them out",
             ));
         }
-        let bodies = self.body_memory.get().saturating_mul(1 << 20);
-        if bodies < most_body {
+        if self.body_memory < most_body {
             return Err(BadInput::new("--body-memory is less than one body of --max-body")
                 .hint("raise --body-memory, or lower --max-body"));
         }
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Ok(RunningFlags {
-            api_key: self.api_key,
-            api_keys: self.api_keys,
-            connections: self.max_connections.get(),
-            bodies,
-            workers: self.workers.map_or(cores, NonZeroUsize::get),
-        })
+        Ok(())
     }
 }
 
@@ -113,12 +105,12 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        running: LowRunning,
+        running: RunningFlags,
     }
 
-    fn resolved(flags: &[&str], host: &str) -> Result<RunningFlags, BadInput> {
+    fn resolved(flags: &[&str], host: &str) -> Result<(), BadInput> {
         let line = Line::parse_from([&["serve"], flags].concat());
-        line.running.resolve(host.parse().unwrap(), 4 << 20)
+        line.running.check(host.parse().unwrap(), 4 << 20)
     }
 
     #[test]

@@ -163,7 +163,7 @@ struct Verdicts {
 /// Answers all lines.
 fn run_batch(command: &RowCheck) -> anyhow::Result<Exit> {
     let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
-    let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
+    let mut judge = Judge { command, compiler, compiled: LastUsed::new() };
     judge.begin()?;
     let reading = RowReading { reader: RowReader::Check, keep: command.keep };
     let (mut lines, mut out) = (command.input.open()?, terminal::stdout());
@@ -222,7 +222,7 @@ impl Judge<'_> {
             RowGrammar::default().resolve(&self.command.usual, |thinking, _| thinking.of_text())?
         {
             let made = compile(&source, &self.compiler)?;
-            let _ = self.compiled.get_or_make(wanted, |_| Ok(made));
+            let _ = self.compiled.get_or_make(MOST_KEPT, wanted, |_| Ok(made));
         }
         Ok(())
     }
@@ -266,7 +266,7 @@ impl Judge<'_> {
             })?;
         let compiler = &self.compiler;
         let compile = |_: &WantedGrammar| compile(&source, compiler).map_err(told);
-        let (grammar, relaxed) = self.compiled.get_or_make(wanted, compile)?;
+        let (grammar, relaxed) = self.compiled.get_or_make(MOST_KEPT, wanted, compile)?;
         let verdict = judge(&grammar, text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
         let accepted = verdict.accepted(row.prefix.unwrap_or(self.command.prefix));
         let mut answer = json!({ "accepted": accepted, "error": null });

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use domino::{CompiledGrammar, grammar::GrammarWarning, grammar::json_schema::SchemaOptions};
 use serde_json::{Map, Value, json};
 
-use super::{faults, faults::finding::SchemaFault};
+use super::{faults, faults::SchemaFault};
 use crate::grammar::compiled::{self, Capturing};
-use crate::grammar::compiler::{self, byte_vocabulary};
+use crate::grammar::compiler::byte_vocabulary;
 use crate::grammar::notation::{Parsed, relaxed_as_json};
 use crate::grammar::reading::{Leaving, ReadEnd, Reading, Unanswered};
 use crate::grammar::warned::{self, report_keywords};
 use crate::terminal::failure::{self, BadInput, Exit, Paint, Told};
 use crate::terminal::{self, extend, progress};
-use crate::{files::Input, flags::schema, grammar::source::GrammarSource};
+use crate::{files::Input, grammar::source::GrammarSource};
 
 /// The command without `--batch`.
 #[derive(Debug)]
@@ -255,13 +255,7 @@ pub(crate) fn explained(
         Verdict::Left(_) => false,
     };
     let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let engine = |schema: &str, instance: &str| {
-        let options = schema::for_checking().with_format(options.format);
-        let parsed = options.parse_with(schema, &compiler::limits(), compiler::automata()).ok()?;
-        let compiled = compiler::compiler(byte_vocabulary().ok()?).compile(&parsed.grammar).ok()?;
-        judge(&compiled, instance.as_bytes()).ok().map(|verdict| verdict.accepted(false))
-    };
-    faults::explain(schema, options, text, ended, &engine)
+    faults::explain(schema, options, text, ended)
 }
 
 /// Makes the field of JSON about what is wrong by a schema; no field where nothing was found.

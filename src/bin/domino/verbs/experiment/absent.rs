@@ -9,18 +9,18 @@ use domino::store::CacheFolder;
 use crate::terminal::failure::{BadInput, Exit};
 
 pub(crate) mod retokenize {
-    pub(crate) use super::{Experiment as Retokenize, LowExperiment as LowRetokenize, run};
+    pub(crate) use super::{LowExperiment as LowRetokenize, run};
 }
 
 pub(crate) mod bench_model {
-    pub(crate) use super::{Experiment as BenchModel, LowExperiment as LowBenchModel, run};
+    pub(crate) use super::{LowExperiment as LowBenchModel, run};
 }
 
 pub(crate) mod trace {
     pub(crate) use super::run;
 
     pub(crate) mod args {
-        pub(crate) use super::super::{Experiment as Trace, LowExperiment as LowTrace};
+        pub(crate) use super::super::LowExperiment as LowTrace;
     }
 }
 

@@ -11,7 +11,11 @@ use super::args::{Generate, TextsToWrite};
 use crate::grammar::compiled::{self, Capturing};
 use crate::grammar::notation::{Notation, Parsed};
 use crate::grammar::thinking::WantedThought;
-use crate::{grammar::source::GrammarSource, grammar::warned, terminal::failure::BadInput};
+use crate::{
+    grammar::source::{GrammarPlace, GrammarSource},
+    grammar::warned,
+    terminal::failure::BadInput,
+};
 
 /// Makes the compiler of grammars.
 pub(super) fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
@@ -28,7 +32,7 @@ pub(super) fn grammar_by(
 ) -> Result<Option<(CompiledGrammar, Option<Capturing>)>, BadInput> {
     let grammar = command.grammar.clone().map(|grammar| grammar.behind(thought));
     let Some(grammar) = &grammar else {
-        let anything = GrammarSource::Regex("(?s:.)*".to_owned());
+        let anything = GrammarSource::regex("(?s:.)*".to_owned());
         return match healed {
             [] => Ok(None),
             _ => after(&anything, compiler, healed).map(|(compiled, _)| Some((compiled, None))),
@@ -95,16 +99,16 @@ impl TextKind {
     /// Finds the reader of the grammar's texts.
     pub(super) fn of(source: Option<&GrammarSource>) -> Self {
         let Some(source) = source else { return Self::Text };
-        if let Some(calling) = source.calling()
+        if let Some(calling) = &source.calling
             && let Ok(text) = source.load()
             && let Some((list, _)) = text.tools()
             && let Ok(tools) = Tools::parse(list)
         {
             return Self::Calls(Rc::new(calls::Reader::new(calling.spelling, &tools)));
         }
-        match source.plain() {
-            GrammarSource::Shipped(shipped) if JSON.contains(&shipped.name) => Self::Json,
-            source if source.notation() == Notation::JsonSchema => Self::Json,
+        match &source.place {
+            GrammarPlace::Shipped(shipped) if JSON.contains(&shipped.name) => Self::Json,
+            _ if source.notation == Notation::JsonSchema => Self::Json,
             _ => Self::Text,
         }
     }

@@ -20,16 +20,19 @@ struct TerminalTokens {
     examples: Vec<String>,
 }
 
+/// The terminals that were asked for.
+fn wanted(subject: &Subject<'_>) -> Vec<TerminalView> {
+    let terminals = subject.inspection.terminals();
+    let wants = |terminal: &TerminalView| {
+        let rules: Vec<_> = terminal.users.iter().copied().chain([terminal.rule]).collect();
+        subject.wants(terminal.terminal, &rules)
+    };
+    terminals.filter(wants).collect()
+}
+
 /// Shows the terminals.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
-    let wanted: Vec<TerminalView> = subject
-        .inspection
-        .terminals()
-        .filter(|terminal| {
-            let rules: Vec<_> = terminal.users.iter().copied().chain([terminal.rule]).collect();
-            subject.wants(terminal.terminal, &rules)
-        })
-        .collect();
+    let wanted = wanted(subject);
     let total = wanted.len();
     let rows: Vec<TerminalTokens> = progress::during("counting tokens inside terminals", || {
         wanted.into_iter().take(subject.limit()).map(|terminal| row(subject, terminal)).collect()
@@ -100,14 +103,7 @@ fn row_json(subject: &Subject<'_>, row: &TerminalTokens) -> Value {
 
 /// Shows the automata.
 pub(super) fn show_automata(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
-    let wanted: Vec<TerminalView> = subject
-        .inspection
-        .terminals()
-        .filter(|terminal| {
-            let rules: Vec<_> = terminal.users.iter().copied().chain([terminal.rule]).collect();
-            subject.wants(terminal.terminal, &rules)
-        })
-        .collect();
+    let wanted = wanted(subject);
     let shown = wanted.iter().take(subject.limit()).filter_map(|terminal| {
         subject.inspection.automaton(terminal.terminal).map(|automaton| (terminal, automaton))
     });

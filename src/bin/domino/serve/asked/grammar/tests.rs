@@ -39,11 +39,9 @@ fn schemas_keep_the_text_they_were_sent_in() {
         ),
     ] {
         let asked = read(&body).unwrap().unwrap();
-        assert_eq!(asked.param(), param);
-        let (GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options)) = asked else {
-            panic!("{asked:?}");
-        };
-        assert_eq!((text, options), (schema.clone(), SchemaOptions::default()), "{body}");
+        assert_eq!(asked.param, param);
+        assert_eq!(asked.what, GrammarWhat::Text(Notation::JsonSchema, schema.clone()), "{body}");
+        assert_eq!(*asked.options.options(), SchemaOptions::default(), "{body}");
     }
 }
 
@@ -54,10 +52,8 @@ fn option_fields_of_a_grammar_override_the_servers() {
     let options = |more: Value| {
         let mut grammar = json!({ "type": "json_schema", "value": true });
         grammar.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        match read_by(&json!({ "grammar": grammar }).to_string(), &rules).unwrap() {
-            Some(GrammarAsked::Schema(_, options)) => options,
-            other => panic!("{other:?}"),
-        }
+        let asked = read_by(&json!({ "grammar": grammar }).to_string(), &rules).unwrap().unwrap();
+        asked.options.options().clone()
     };
     assert_eq!(options(json!({})), server);
     assert_eq!(options(json!({ "order": "any" })), server.clone().with_order(Order::Any));

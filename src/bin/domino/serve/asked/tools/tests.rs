@@ -43,7 +43,8 @@ fn tool_choice_decides_which_calls_the_grammar_has() {
 #[test]
 fn an_answer_without_calls_is_an_instance_of_its_format() {
     let schema = r#"{"type": "object", "properties": {"x": {"enum": [1]}}, "required": ["x"]}"#;
-    let format = || Some(GrammarAsked::Format(schema.to_owned(), SchemaOptions::default()));
+    let what = GrammarWhat::Text(Notation::JsonSchema, schema.to_owned());
+    let format = || Some(GrammarAsked::new(what.clone(), "response_format", &OptionsAsked::default()));
     let tools = |more: Value| together(format(), asked(&more).unwrap()).unwrap();
     let (grammar, called) = tools(json!({}));
     assert!(grammar.is_none());
@@ -62,15 +63,18 @@ fn an_answer_without_calls_is_an_instance_of_its_format() {
 #[test]
 fn options_of_a_request_reach_the_schemas_of_arguments() {
     let asked = |more: Value| asked(&more).unwrap().unwrap();
-    let GrammarAsked::ReadBy(inner, options) =
-        asked(json!({ "grammar_options": { "whitespace": "compact" } })).grammar("tags".to_owned())
-    else {
-        panic!("the options are lost");
-    };
-    assert_eq!(*inner, GrammarAsked::Tools("tags".to_owned()));
-    assert_eq!(*options.options(), SchemaOptions::default().with_white_space(WhiteSpace::Compact));
-    let plain = asked(json!({})).grammar("tags".to_owned());
-    assert_eq!(plain, GrammarAsked::Tools("tags".to_owned()));
+    let tags = GrammarWhat::Text(Notation::StructuralTag, "tags".to_owned());
+    for (more, options) in [
+        (json!({}), SchemaOptions::default()),
+        (
+            json!({ "grammar_options": { "whitespace": "compact" } }),
+            SchemaOptions::default().with_white_space(WhiteSpace::Compact),
+        ),
+    ] {
+        let grammar = asked(more).grammar("tags".to_owned());
+        assert_eq!((&grammar.what, grammar.param), (&tags, "tools"));
+        assert_eq!(*grammar.options.options(), options);
+    }
     // A number that only one of the spellings has.
     let huge = json!([{ "name": "f", "parameters": { "properties": { "x": { "const": 1e300 } } } }]);
     let integer = json!([{ "name": "f", "parameters": { "properties": { "x": { "enum": [1.5, 2] } } } }]);

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use super::*;
 
-fn now() -> Moment {
-    Moment { texts: 1, most_texts: 2, grammars: 3, grammar_bytes: 4, gave_up: 5, ..Moment::default() }
+fn now(levels: &MomentLevels) {
+    levels.texts.set(1);
+    levels.most_texts.set(2);
+    levels.set_gave_up(5);
 }
 
 /// The numbers of a page by their names with labels.
@@ -22,8 +24,8 @@ fn every_line_has_a_head_and_a_number() {
     metrics.answered(Endpoint::Chat, 200, Duration::from_secs(100));
     metrics.drafted.add(3);
     metrics.mask_time.add(Duration::from_millis(1500));
-    metrics.batch_sizes.add(3);
-    let text = metrics.text(now());
+    metrics.batch_sizes.add_size(3);
+    let text = metrics.text(now);
     let mut name = "";
     for line in text.lines() {
         if let Some(head) = line.strip_prefix("# TYPE ") {
@@ -52,7 +54,7 @@ fn every_line_has_a_head_and_a_number() {
         assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
     }
     // What was given up is counted once, however often the page is made.
-    assert_eq!(read(&metrics.text(now()))["domino_stalled_total"], 5.0);
+    assert_eq!(read(&metrics.text(now))["domino_stalled_total"], 5.0);
 }
 
 #[test]
@@ -71,13 +73,13 @@ fn requests_add_up_on_every_page() {
             });
         }
         for _ in 0..100 {
-            let page = read(&metrics.text(now()));
+            let page = read(&metrics.text(now));
             let of = |name: &str| page[&format!("domino_requests_{name}")];
             let ended = of("finished_total") + of("cancelled_total") + of("failed_total");
             assert_eq!(of("started_total"), ended + of("running"), "{page:?}");
         }
     });
-    let page = read(&metrics.text(now()));
+    let page = read(&metrics.text(now));
     assert_eq!(page["domino_requests_started_total"], 800.0);
     assert_eq!(page["domino_requests_running"], 0.0);
     let all: f64 =

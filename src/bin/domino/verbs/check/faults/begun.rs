@@ -1,11 +1,12 @@
 //! The value that an unfinished text of JSON has begun, and the search for a key that comes twice in an
 //! object, which a parsed value no longer shows.
 
-use std::{collections::HashSet, fmt};
+use std::collections::HashSet;
 
-use serde::Deserializer;
-use serde::de::{self, DeserializeSeed};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
+
+use super::escaped;
+use crate::rows::RawMembers;
 
 /// A value that a text has begun.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<BegunTe
     for level in levels {
         open.push((pointer.clone(), if level.is_object { "object" } else { "array" }));
         let step = match level.is_object {
-            true => level.key.replace('~', "~0").replace('/', "~1"),
+            true => escaped(&level.key),
             false => level.item.to_string(),
         };
         pointer = format!("{pointer}/{step}");
@@ -143,86 +144,25 @@ fn end_of_string(text: &str, start: usize) -> Option<usize> {
 
 /// Finds the first object in a whole JSON text in which a key comes twice; gives its pointer and the key.
 pub(super) fn doubled(text: &str) -> Option<(String, String)> {
-    let mut found = None;
-    let mut reader = serde_json::Deserializer::from_str(text);
-    Seek { pointer: String::new(), found: &mut found }.deserialize(&mut reader).ok()?;
-    found
-}
-
-/// A search in the value at a pointer.
-struct Seek<'f> {
-    pointer: String,
-    found: &'f mut Option<(String, String)>,
-}
-
-impl Seek<'_> {
-    /// The search in a member or an item of the value.
-    fn inside(&mut self, step: &str) -> Seek<'_> {
-        let pointer = format!("{}/{}", self.pointer, step.replace('~', "~0").replace('/', "~1"));
-        Seek { pointer, found: self.found }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Seek<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> de::Visitor<'de> for Seek<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: de::SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
-        for index in 0_usize.. {
-            if list.next_element_seed(self.inside(&index.to_string()))?.is_none() {
-                break;
-            }
+    let inside = |step: &str, text: &str| {
+        let (pointer, key) = doubled(text)?;
+        Some((format!("/{}{pointer}", escaped(step)), key))
+    };
+    match text.trim_start().as_bytes().first()? {
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+            items.iter().enumerate().find_map(|(index, item)| inside(&index.to_string(), item.get()))
         }
-        Ok(())
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        let mut keys = HashSet::new();
-        while let Some(key) = members.next_key::<String>()? {
-            members.next_value_seed(self.inside(&key))?;
-            if keys.contains(&key) {
-                let pointer = self.pointer.clone();
-                self.found.get_or_insert((pointer, key));
-            } else {
-                keys.insert(key);
-            }
+        b'{' => {
+            let RawMembers(members) = serde_json::from_str(text).ok()?;
+            let mut keys = HashSet::new();
+            let found = |(key, value): &(String, &str)| {
+                let again = !keys.insert(key.clone());
+                inside(key, value).or_else(|| again.then(|| (String::new(), key.clone())))
+            };
+            members.iter().find_map(found)
         }
-        Ok(())
+        _ => None,
     }
 }
 

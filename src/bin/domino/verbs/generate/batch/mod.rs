@@ -216,8 +216,8 @@ impl RunningBatch<'_> {
     }
 
     fn start(&mut self, carried: &Carried, row: &Row, index: usize) -> Result<(SequenceId, Running), String> {
-        let options = row.drawing.options(self.defaults, index);
-        let mut options = options.resolve().map_err(|error| failure::told(&error).line())?;
+        let options = row.drawing.options(self.defaults, index).and_then(|options| options.resolve());
+        let mut options = options.map_err(|error| failure::told(&error).line())?;
         let prompt = match (&row.prompt, &row.messages) {
             (None, Some(messages)) => {
                 let tools = row.grammar.tools();
@@ -396,7 +396,7 @@ struct RowGrammars<'a> {
 impl<'a> RowGrammars<'a> {
     /// Makes the grammars, of which that of the command line may be compiled already, in `kit`.
     fn new(maker: KitMaker<'a>, usual: &'a UsualGrammar, kit: Option<Kit>) -> Self {
-        Self { maker, usual, first: WantedGrammar::usual(usual).zip(kit), kept: LastUsed::new(MOST_KEPT) }
+        Self { maker, usual, first: WantedGrammar::usual(usual).zip(kit), kept: LastUsed::new() }
     }
 
     /// Finds the grammar of a row, if it or the command line has one. The error says what is wrong with it.
@@ -414,6 +414,6 @@ impl<'a> RowGrammars<'a> {
         }
         let maker = &self.maker;
         let make = |_: &WantedGrammar| maker.make(&source).map_err(|error| failure::told(&error).line());
-        self.kept.get_or_make(wanted, make).map(Some)
+        self.kept.get_or_make(MOST_KEPT, wanted, make).map(Some)
     }
 }
