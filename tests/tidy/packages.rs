@@ -48,7 +48,7 @@ const PARTS: [Part; 7] = [
     },
     Part { name: "program", paths: &["src/bin/"], ceiling: 18_000 },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
-    Part { name: "models and decoding", paths: &["src/"], ceiling: 17_700 },
+    Part { name: "models and decoding", paths: &["src/"], ceiling: 18_600 },
 ];
 
 /// The parts of the default build.
