@@ -22,7 +22,7 @@ mod tests;
 pub(crate) use counts::tests::pattern_as_spelled;
 pub use formats::{FORMATS, FormatPrecision, StringFormat};
 
-pub(super) use spelling::word::word;
+pub(super) use spelling::{in_utf8, word::word};
 
 use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
