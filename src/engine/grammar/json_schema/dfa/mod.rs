@@ -28,7 +28,6 @@ use std::{
 };
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
-pub(super) use lengths::{CountAt, LengthProduct};
 pub(super) use nfa::{Assertion, LookAhead, Nfa, NfaState, Prev};
 pub(super) use ops::{DfaRow, explore};
 
@@ -123,17 +122,6 @@ impl CharDfa {
         size_of::<Inner>() + alphabet.bytes() + table.bytes() + spelled
     }
 
-    /// The strings of one character of `class`.
-    pub(super) fn one_of(class: &CharClass) -> Self {
-        let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
-        let width = alphabet.classes();
-        let mut transitions = vec![NONE; 2 * width];
-        for (cell, member) in transitions.iter_mut().zip(&members[0]) {
-            *cell = if *member { 1 } else { NONE };
-        }
-        Self::from_table(alphabet, DfaTable { width, transitions, accepting: vec![false, true] })
-    }
-
     /// The strings of `min` to `max` characters of a class that is not empty. Linear.
     pub(super) fn repeated(class: &CharClass, min: u64, max: Option<u64>) -> Self {
         let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
@@ -167,41 +155,6 @@ impl CharDfa {
         let made = Self::made(alphabet, made);
         debug_assert_eq!(made.len(), Self::from_table(made.0.alphabet.clone(), made.0.table.clone()).len());
         made
-    }
-
-    /// The strings that reach a state in `accepting` without leaving a state in `closed`.
-    pub(super) fn rerouted(&self, accepting: impl Fn(u32) -> bool, closed: impl Fn(u32) -> bool) -> Self {
-        let table = &self.0.table;
-        let mut edited = table.clone();
-        for (row, state) in edited.transitions.chunks_exact_mut(table.width).zip(0_u32..) {
-            if closed(state) {
-                row.fill(NONE);
-            }
-            edited.accepting[state as usize] = accepting(state);
-        }
-        if edited.accepting.is_empty() {
-            return self.clone();
-        }
-        Self::from_table(self.0.alphabet.clone(), edited)
-    }
-
-    /// The strings read from `state`, a state with a loop that no other state leads back to, with at most
-    /// `most` characters spent in that loop.
-    pub(super) fn leaving(&self, state: u32, most: u32) -> Self {
-        let (old, width) = (&self.0.table, self.0.table.width);
-        // Copies of the state come first, then all states as they are.
-        let copies = most + 1;
-        let moved = |to: u32| if to == NONE { NONE } else { to + copies };
-        let row = self.row(state);
-        let mut transitions = Vec::with_capacity(old.transitions.len() + (copies as usize) * width);
-        for copy in 0..copies {
-            let next = if copy < most { copy + 1 } else { NONE };
-            transitions.extend(row.iter().map(|&to| if to == state { next } else { moved(to) }));
-        }
-        transitions.extend(old.transitions.iter().map(|&to| moved(to)));
-        let mut accepting = vec![self.accepts(state); copies as usize];
-        accepting.extend(&old.accepting);
-        Self::from_table(self.0.alphabet.clone(), DfaTable { width, transitions, accepting })
     }
 
     /// True if the language has no string.
@@ -263,19 +216,6 @@ impl CharDfa {
             }
         }
         edges
-    }
-
-    /// The successors of a state, each with all characters that lead to it.
-    pub(super) fn ways(&self, state: u32) -> Vec<(u32, CharClass)> {
-        let mut ways: Vec<(u32, Vec<(char, char)>)> = Vec::new();
-        for (first, last, to) in self.edges(state) {
-            let range = (char_at(first), char_at(last));
-            match ways.iter_mut().find(|(known, _)| *known == to) {
-                Some((_, ranges)) => ranges.push(range),
-                None => ways.push((to, vec![range])),
-            }
-        }
-        ways.into_iter().map(|(to, ranges)| (to, CharClass::new(ranges))).collect()
     }
 
     /// True if the string is in the language.
