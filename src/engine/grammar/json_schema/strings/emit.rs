@@ -193,8 +193,7 @@ impl StringEmitter<'_> {
     /// token crosses few terminals, and texts of all lengths, in all schemas, share the blocks.
     fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let (style, automata) = (self.style, self.automata);
-        let is_rest = max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK;
-        if !is_rest && self.bounded(|| any_string(style, automata), (min, max))? {
+        if self.bounded(|| any_string(style, automata), (min, max))? {
             return Ok(());
         }
         let count = |blocks: u64| {
@@ -203,10 +202,9 @@ impl StringEmitter<'_> {
         };
         let open = self.quote()?;
         let block = self.pattern(block(style, automata)?)?;
-        let (blocks, least) = if is_rest { (0, min) } else { (count(min / BLOCK)?, min % BLOCK) };
+        let (blocks, least) = (count(min / BLOCK)?, min % BLOCK);
         let mut ways = Vec::new();
         match max.map(|max| (max / BLOCK - min / BLOCK, max % BLOCK)) {
-            _ if is_rest => ways.push(self.rest(least, max)?),
             None => ways.push(self.rest(least, None)?),
             Some((0, most)) => ways.push(self.rest(least, Some(most))?),
             Some((more, most)) => {
