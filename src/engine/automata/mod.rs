@@ -115,6 +115,20 @@ impl Grouped {
         Self { numbers, starts }
     }
 
+    /// Marks all indices whose lists lead to a marked one, where the list of each index has those that lead to
+    /// it. Linear.
+    pub(crate) fn leading_to(&self, mut marked: Vec<bool>) -> Vec<bool> {
+        let mut open: Vec<u32> = (0..).zip(&marked).filter(|(_, is)| **is).map(|(at, _)| at).collect();
+        while let Some(one) = open.pop() {
+            for &before in self.of(one) {
+                if !std::mem::replace(&mut marked[before as usize], true) {
+                    open.push(before);
+                }
+            }
+        }
+        marked
+    }
+
     /// Returns the list of an index.
     pub(crate) fn of(&self, one: u32) -> &[u32] {
         let one = one as usize;

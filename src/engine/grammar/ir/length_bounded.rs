@@ -14,9 +14,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::automaton::{Automaton, Edge, State};
+use super::automaton::{Automaton, Edge, State, incoming};
 use crate::{
-    automata::Grouped,
     grammar::spelled::{Unfolded, WayOn},
     ids::as_index,
 };
@@ -275,7 +274,7 @@ impl Inner {
     /// For each state, the least of the ends of all states reachable from it. Linear in the edges.
     fn tight(&self) -> Box<[u32]> {
         let (states, ends) = (self.automaton.states(), &self.ends);
-        let incoming = self.incoming();
+        let incoming = incoming(states);
         // A search backwards, from the least end up, so that each state is first met from the least that it
         // can reach.
         let mut order: Vec<u32> = (0..).take(states.len()).collect();
@@ -298,7 +297,6 @@ impl Inner {
     /// string can only end, or only go on.
     fn free(&self) -> Box<[bool]> {
         let states = self.automaton.states();
-        let incoming = self.incoming();
         let is_bound = |at: &u32| {
             let mut ends = states[*at as usize]
                 .edges
@@ -307,23 +305,8 @@ impl Inner {
             let first = ends.next();
             self.places[*at as usize] == CharacterPlace::BETWEEN && ends.all(|end| Some(end) == first)
         };
-        let mut found: Box<[bool]> = states.iter().map(|_| true).collect();
-        let mut open: Vec<u32> = (0..).take(states.len()).filter(is_bound).collect();
-        while let Some(state) = open.pop() {
-            if std::mem::replace(&mut found[state as usize], false) {
-                open.extend(incoming.of(state));
-            }
-        }
-        found
-    }
-
-    /// The predecessors of each state.
-    fn incoming(&self) -> Grouped {
-        let states = self.automaton.states();
-        Grouped::new(states.len(), || {
-            let edges = (0_u32..).zip(states);
-            edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
-        })
+        let bound = incoming(states).leading_to((0..).take(states.len()).map(|at| is_bound(&at)).collect());
+        bound.into_iter().map(|bound| !bound).collect()
     }
 
     /// The values of all states for each count, each from those of its successors; `None` if that takes more

@@ -10,7 +10,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 use super::{lexer::CharacterLexer, numbers::NO_END};
 use crate::automata::{
     Grouped,
-    minimize::{DfaTable, NONE},
+    minimize::{DfaTable, NONE, distances},
 };
 
 /// Limit on the transitions looked at below the least length, which take some 10 ms.
@@ -85,36 +85,6 @@ impl Back {
     }
 }
 
-/// The predecessors of each state.
-pub(super) fn leading_to(table: &DfaTable) -> Grouped {
-    let states = (0..).zip(table.transitions.chunks_exact(table.width));
-    let ways = states.flat_map(|(state, row)| row.iter().map(move |&to| (to, state)));
-    let ways: Vec<(u32, u32)> = ways.filter(|(to, _)| *to != NONE).collect();
-    Grouped::new(table.accepting.len(), || ways.iter().copied())
-}
-
-/// The fewest characters from each state to an end. Breadth-first search, linear.
-fn shortest(table: &DfaTable, back: &Back) -> Box<[u32]> {
-    let mut found = vec![NO_END; table.accepting.len()];
-    let mut now: Vec<u32> =
-        (0..).zip(&table.accepting).filter(|(_, ends)| **ends).map(|(at, _)| at).collect();
-    for length in 0.. {
-        // A state is met by each edge that leaves it, and goes on once: else states multiply with lengths.
-        now.retain(|&state| {
-            let is_new = found[state as usize] == NO_END;
-            if is_new {
-                found[state as usize] = length;
-            }
-            is_new
-        });
-        now = now.iter().flat_map(|&state| back.of(state)).map(|(from, _)| from).collect();
-        if now.is_empty() {
-            break;
-        }
-    }
-    found.into()
-}
-
 /// The fewest bytes from each state to an end, quote included, and the fewest characters of a text with that
 /// many bytes. Dijkstra's algorithm.
 fn fewest_bytes(table: &DfaTable, lexer: &CharacterLexer, back: &Back) -> Vec<(u32, u32)> {
@@ -157,32 +127,13 @@ pub(super) fn free_distances(table: &DfaTable, lexer: &CharacterLexer) -> Box<[u
         .collect()
 }
 
-/// True if there are finitely many texts. Texts of any length are read from states on a cycle, or that lead
-/// to one: Kahn's topological sort finds whether there is a cycle. Linear.
-pub(super) fn is_finite(table: &DfaTable) -> bool {
-    let back = leading_to(table);
-    let ways = |row: &[u32]| row.iter().filter(|to| **to != NONE).count();
-    let mut left: Vec<usize> = table.transitions.chunks_exact(table.width).map(ways).collect();
-    let mut open: Vec<u32> = (0..).zip(&left).filter(|(_, left)| **left == 0).map(|(at, _)| at).collect();
-    let mut taken = 0;
-    while let Some(state) = open.pop() {
-        taken += 1;
-        for &from in back.of(state) {
-            left[from as usize] -= 1;
-            if left[from as usize] == 0 {
-                open.push(from);
-            }
-        }
-    }
-    taken == left.len()
-}
-
 impl LiveCounts {
     /// Finds the live states of a table whose states all lead to an end. `None` if that would take too long,
     /// or too much memory.
     pub(super) fn new(table: &DfaTable, lexer: &CharacterLexer, bounds: Bounds) -> Option<Self> {
         let back = Back::new(table, lexer.classes());
-        let shortest = shortest(table, &back);
+        let ends = |state: u32| table.accepting[state as usize];
+        let shortest = distances((table.width, &table.transitions), ends, |_| true).into_boxed_slice();
         let farthest = shortest.iter().copied().max().unwrap_or(0);
         let mut lengths = Self {
             bounds,

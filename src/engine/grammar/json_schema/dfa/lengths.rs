@@ -1,62 +1,29 @@
 //! The lengths of the strings of a language, in characters.
 
-use std::collections::VecDeque;
-
-use super::{
-    CHARS, CharClass, CharDfa, DfaRow, MAX_STATES, NONE, char_at, explore, incoming, too_many_states,
+use super::{CHARS, CharClass, CharDfa, DfaRow, MAX_STATES, NONE, char_at, explore, too_many_states};
+use crate::{
+    automata::minimize::{distances, longest},
+    grammar::json_schema::leaf::LeafError,
+    ids::as_u64,
 };
-use crate::{grammar::json_schema::leaf::LeafError, ids::as_u64};
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
 
 impl CharDfa {
-    /// The length of the shortest string, by breadth-first search. Linear.
+    /// The length of the shortest string. Linear.
     pub(in crate::grammar::json_schema) fn shortest(&self) -> Option<u64> {
-        if self.is_empty() {
-            return None;
-        }
-        let mut seen = vec![false; self.len()];
-        seen[0] = true;
-        let mut open = VecDeque::from([(0_u32, 0_u64)]);
-        while let Some((state, length)) = open.pop_front() {
-            if self.accepts(state) {
-                return Some(length);
-            }
-            for &to in self.row(state).iter().filter(|to| **to != NONE) {
-                if !std::mem::replace(&mut seen[to as usize], true) {
-                    open.push_back((to, length + 1));
-                }
-            }
-        }
-        None
+        let table = (self.table().width, &self.table().transitions[..]);
+        let distances = distances(table, |state| self.accepts(state), |_| true);
+        distances.first().map(|&length| u64::from(length))
     }
 
     /// The length of the longest string read from each state; `None` if there is none. Linear.
     pub(in crate::grammar::json_schema) fn remaining(&self) -> Vec<Option<u64>> {
-        if self.is_endless() {
-            return vec![None; self.len()];
+        match self.is_endless() {
+            true => vec![None; self.len()],
+            false => longest(self.table().width, &self.table().transitions),
         }
-        let incoming = incoming(&self.0.table);
-        let states = self.states();
-        let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
-        let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
-        // Kahn's topological sort from the ends: states that lead to a cycle are never taken.
-        let mut remaining: Vec<Option<u64>> = vec![None; self.len()];
-        let mut open: Vec<u32> = states.filter(|&state| open_edges[state as usize] == 0).collect();
-        while let Some(state) = open.pop() {
-            let next = self.row(state).iter().filter(|to| **to != NONE);
-            let longest = next.filter_map(|&to| remaining[to as usize]).max();
-            // Every state is live, so a state without an edge accepts.
-            remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
-            for &from in incoming.of(state) {
-                open_edges[from as usize] -= 1;
-                if open_edges[from as usize] == 0 {
-                    open.push(from);
-                }
-            }
-        }
-        remaining
     }
 
     /// True if every state leads to a state with a loop. Then strings of any length are read from each state,

@@ -33,13 +33,8 @@ pub(super) use ops::{DfaRow, explore};
 
 use super::leaf::LeafError;
 use crate::{
-    automata::{
-        Grouped,
-        minimize::{DfaTable, NONE, minimize},
-        mix,
-    },
+    automata::minimize::{DfaTable, NONE, minimize},
     grammar::Automaton,
-    ids::as_index,
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.
@@ -143,7 +138,7 @@ impl CharDfa {
     /// The language of any partial automaton, by Hopcroft's minimisation. `O(n c log n)` for `n` states and
     /// `c` classes.
     fn from_table(alphabet: Alphabet, table: DfaTable) -> Self {
-        let Some(trimmed) = trim(table) else { return Self::none() };
+        let Some(trimmed) = table.trimmed() else { return Self::none() };
         let minimal = minimize(&trimmed);
         let (alphabet, table) = canonical(&alphabet, &minimal);
         Self::made(alphabet, table)
@@ -193,8 +188,7 @@ impl CharDfa {
 
     /// The successors of a state by class, [`NONE`] where there is none.
     pub(super) fn row(&self, state: u32) -> &[u32] {
-        let width = self.0.table.width;
-        &self.0.table.transitions[state as usize * width..][..width]
+        self.0.table.row(state)
     }
 
     /// The state that a character (by number) leads to.
@@ -234,91 +228,8 @@ impl CharDfa {
     }
 }
 
-/// Drops transitions into states from which nothing is accepted; `None` if the start is such a state. Linear.
-fn trim(mut table: DfaTable) -> Option<DfaTable> {
-    let mut live = table.accepting.clone();
-    if live.iter().any(|live| !live) {
-        let incoming = incoming(&table);
-        let mut open: Vec<u32> = (0..).zip(&live).filter(|(_, live)| **live).map(|(at, _)| at).collect();
-        while let Some(state) = open.pop() {
-            for &from in incoming.of(state) {
-                if !std::mem::replace(&mut live[from as usize], true) {
-                    open.push(from);
-                }
-            }
-        }
-    }
-    if !live.first().copied().unwrap_or(false) {
-        return None;
-    }
-    for to in &mut table.transitions {
-        if *to != NONE && !live[*to as usize] {
-            *to = NONE;
-        }
-    }
-    Some(table)
-}
-
-/// The predecessors of each state, once for each class that leads from there. Linear.
-fn incoming(table: &DfaTable) -> Grouped {
-    Grouped::new(table.accepting.len(), || {
-        let rows = (0_u32..).zip(table.transitions.chunks(table.width.max(1)));
-        rows.flat_map(|(state, row)| row.iter().filter(|to| **to != NONE).map(move |&to| (to, state)))
-    })
-}
-
 /// Drops unreachable states, merges classes that are treated alike, and renumbers all. Linear.
 fn canonical(alphabet: &Alphabet, table: &DfaTable) -> (Alphabet, DfaTable) {
-    let width = table.width;
-    let by_least = alphabet.by_least();
-    let mut number = vec![NONE; table.accepting.len()];
-    number[0] = 0;
-    let mut order = vec![0_u32];
-    // There are at most as many new numbers as old ones.
-    let mut fresh = 1_u32;
-    // For each class a hash of its column (its target from each state, in order), and the rows with all
-    // classes.
-    let mut hashes = vec![0_u64; width];
-    let mut rows: Vec<u32> = Vec::with_capacity(table.transitions.len());
-    let mut next = 0;
-    // Breadth-first numbering, in which unreachable states get no number.
-    while let Some(&state) = order.get(next) {
-        let row = &table.transitions[state as usize * width..][..width];
-        for &class in &by_least {
-            let to = row[class];
-            if to != NONE && number[to as usize] == NONE {
-                number[to as usize] = fresh;
-                fresh += 1;
-                order.push(to);
-            }
-        }
-        for (&to, hash) in row.iter().zip(&mut hashes) {
-            let to = if to == NONE { NONE } else { number[to as usize] };
-            *hash = mix(*hash, u64::from(to));
-            rows.push(to);
-        }
-        next += 1;
-    }
-    let same = |one: usize, other: usize| rows.chunks_exact(width).all(|row| row[one] == row[other]);
-    // Of classes with equal columns the first is kept; hashes say which columns to compare.
-    let mut kept: Vec<usize> = Vec::new();
-    let mut renamed = vec![0_u32; width];
-    let mut next_class = 0_u32;
-    let mut known: hashbrown::HashMap<u64, Vec<u32>> = hashbrown::HashMap::new();
-    for &class in &by_least {
-        let alike = known.entry(hashes[class]).or_default();
-        renamed[class] = match alike.iter().find(|&&place| same(kept[as_index(place)], class)) {
-            Some(&place) => place,
-            None => {
-                let place = next_class;
-                alike.push(place);
-                kept.push(class);
-                next_class += 1;
-                place
-            }
-        };
-    }
-    let transitions = rows.chunks_exact(width).flat_map(|row| kept.iter().map(|&class| row[class])).collect();
-    let accepting = order.iter().map(|&state| table.accepting[state as usize]).collect();
-    (alphabet.renamed(&renamed), DfaTable { width: kept.len(), transitions, accepting })
+    let (table, renamed) = table.canonical(&alphabet.by_least());
+    (alphabet.renamed(&renamed), table)
 }
