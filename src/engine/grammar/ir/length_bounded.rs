@@ -34,7 +34,9 @@ pub struct LengthBounded(Arc<Inner>);
 struct Inner {
     automaton: Automaton,
     min: u32,
+    /// The greatest number of characters; without a bound the least, beyond which all numbers are alike.
     max: u32,
+    is_endless: bool,
     /// The place in a string of each state of the automaton.
     places: Box<[CharacterPlace]>,
     /// The states in an order in which bytes that end no character lead to earlier ones.
@@ -75,7 +77,7 @@ struct Rule<V> {
 
 impl PartialEq for LengthBounded {
     fn eq(&self, other: &Self) -> bool {
-        let key = |of: &Self| (of.0.min, of.0.max);
+        let key = |of: &Self| (of.0.min, of.0.max, of.0.is_endless);
         key(self) == key(other) && self.0.automaton == other.0.automaton
     }
 }
@@ -84,7 +86,7 @@ impl Eq for LengthBounded {}
 
 impl std::hash::Hash for LengthBounded {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        (&self.0.automaton, self.0.min, self.0.max).hash(state);
+        (&self.0.automaton, self.lengths()).hash(state);
     }
 }
 
@@ -93,6 +95,15 @@ impl LengthBounded {
     /// `None` if there is none, if some state of the automaton is both between characters and inside of one,
     /// or if there would be too many states or levels. Linear in the edges for each level.
     pub(crate) fn new(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
+        Self::made(automaton, (min, max), false)
+    }
+
+    /// The strings of at least `min` characters, like [`new`](Self::new).
+    pub(crate) fn at_least(automaton: &Automaton, min: u32) -> Option<Self> {
+        Self::made(automaton, (min, min), true)
+    }
+
+    fn made(automaton: &Automaton, (min, max): (u32, u32), is_endless: bool) -> Option<Self> {
         let shift = u32::BITS - max.leading_zeros();
         let states = automaton.states().len();
         if shift >= MAX_NUMBERS.ilog2() || states > MAX_NUMBERS >> shift {
@@ -106,6 +117,7 @@ impl LengthBounded {
             automaton: automaton.clone(),
             min,
             max,
+            is_endless,
             places,
             order,
             shift,
@@ -129,10 +141,10 @@ impl LengthBounded {
         &self.0.automaton
     }
 
-    /// The least and the greatest number of characters.
+    /// The least and the greatest number of characters; `u32::MAX` stands for no bound.
     #[must_use]
     pub fn lengths(&self) -> RangeInclusive<u32> {
-        self.0.min..=self.0.max
+        self.0.min..=if self.0.is_endless { u32::MAX } else { self.0.max }
     }
 
     /// A number above those of all states; the start is 0.
@@ -163,6 +175,7 @@ impl LengthBounded {
     pub(crate) fn after(&self, state: u32, to: u32) -> Option<u32> {
         let (from, count) = self.place(state);
         let count = count + u32::from(self.0.counts(from, to));
+        let count = if self.0.is_endless { count.min(self.0.max) } else { count };
         (count <= self.0.max && self.live_at(count)[to as usize]).then(|| self.state(to, count))
     }
 
@@ -193,6 +206,11 @@ impl LengthBounded {
     /// The counts around `count` at which the same states of the automaton are live.
     pub(crate) fn alike(&self, count: u32) -> RangeInclusive<u32> {
         self.0.live.around(count)
+    }
+
+    /// True if there are finitely many strings, whatever the automaton.
+    pub(crate) fn is_finite(&self) -> bool {
+        !self.0.is_endless
     }
 
     /// The fewest characters from a state of the automaton to an end, if that is within the bounds.
@@ -265,8 +283,9 @@ impl Inner {
         let mut ends = vec![0; states.len()];
         for (level, live) in self.live.values.chunks_exact(states.len().max(1)).enumerate() {
             let last = *self.live.around(self.live.firsts[level]).end();
+            let dead = if self.is_endless { u32::MAX } else { last + 1 };
             let live = ends.iter_mut().zip(live).filter(|(_, live)| **live && last >= self.min);
-            live.for_each(|(end, _)| *end = last + 1);
+            live.for_each(|(end, _)| *end = dead);
         }
         ends.into()
     }
@@ -331,6 +350,11 @@ impl Inner {
                 });
             }
             let same = now == last;
+            if !same && self.is_endless && count == self.max {
+                // The greatest count leads to itself.
+                std::mem::swap(&mut last, &mut now);
+                continue;
+            }
             if !same || firsts.is_empty() {
                 values.extend_from_slice(&now);
                 firsts.push(count);

@@ -6,17 +6,17 @@
 //! * several automata, if the strings are a list too long for one;
 //! * an automaton over characters, [spelled lazily](crate::grammar::Spelled).
 //!
-//! Where only lengths are bounded, and a terminal cannot count them, the grammar counts blocks of characters.
+//! Where only lengths are bounded, and are so great that no terminal counts them, the grammar does.
 
 use super::{
     StringSet,
     counts::{is_too_large, spelled},
-    spelling::{Style, quoted, spell},
+    spelling::{Style, quoted, spell, too_many},
 };
 use crate::{
     cores,
     grammar::{
-        Automaton, GrammarBuilder, Pattern, Span,
+        Automaton, GrammarBuilder, LengthBounded, Pattern, Span,
         json_schema::{
             automata::{AutomataCache, recipe},
             dfa::{CharClass, CharDfa, MAX_STATES, too_many_states},
@@ -36,7 +36,9 @@ pub(super) const MAX_STRINGS: usize = 100_000;
 /// Number of states of an automaton above which counting without them is tried.
 const COUNTED_STATES: usize = 64;
 /// Greatest length, in characters, that is counted beside the automaton of a pattern.
-const MAX_MEASURED: u64 = 131_071;
+const MAX_MEASURED: u32 = 131_071;
+/// Number of characters that the grammar counts at once.
+const BLOCK: u64 = 64;
 /// Least number of states of a set that is spelled on another core: that is some 50 us of work, about as long
 /// as it takes to wake one.
 const WORTH_A_THREAD: usize = 128;
@@ -141,12 +143,20 @@ impl StringEmitter<'_> {
         automaton: impl FnOnce() -> Result<Automaton, LeafError>,
         (min, max): LengthRange,
     ) -> Result<bool, LeafError> {
-        let Some(max) = max.filter(|max| *max <= MAX_MEASURED) else { return Ok(false) };
-        let (Ok(min), Ok(max)) = (u32::try_from(min), u32::try_from(max)) else { return Ok(false) };
+        let (Ok(min), Ok(max)) = (u32::try_from(min), max.map(u32::try_from).transpose()) else {
+            return Ok(false);
+        };
+        if max.unwrap_or(min) > MAX_MEASURED {
+            return Ok(false);
+        }
         // If this automaton alone is too large, other forms may do.
         let Ok(automaton) = automaton() else { return Ok(false) };
-        let Some(pattern) = Pattern::length_bounded(&automaton, min, max) else { return Ok(false) };
-        let part = self.builder.pattern(pattern, self.span)?;
+        let bounded = match max {
+            Some(max) => LengthBounded::new(&automaton, min, max),
+            None => LengthBounded::at_least(&automaton, min),
+        };
+        let Some(bounded) = bounded else { return Ok(false) };
+        let part = self.builder.pattern(Pattern::bounded(bounded), self.span)?;
         self.parts.push(part);
         Ok(true)
     }
@@ -187,54 +197,31 @@ impl StringEmitter<'_> {
         }
     }
 
-    /// Adds all strings of `min` to `max` characters: as a terminal that counts them, or in blocks.
-    ///
-    /// Blocks are terminals of exactly [`BLOCK`] characters; the last terminal has fewer, and the quote. So a
-    /// token crosses few terminals, and texts of all lengths, in all schemas, share the blocks.
+    /// Adds all strings of `min` to `max` characters: as a terminal that counts them, or counted by the
+    /// grammar if they are longer than any text.
     fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let (style, automata) = (self.style, self.automata);
-        if self.bounded(|| any_string(style, automata), (min, max))? {
+        let count = |characters: u64| {
+            let what = "characters that a string must have";
+            u32::try_from(characters).map_err(|_| LeafError::Budget { what, limit: u32::MAX as usize })
+        };
+        if self.bounded(|| any_string(style, automata), (min, max))?
+            || self.lazily(&CharDfa::all(), (min, max), too_many(style)).is_ok()
+        {
             return Ok(());
         }
-        let count = |blocks: u64| {
-            let what = "blocks of characters that a string must have";
-            u32::try_from(blocks).map_err(|_| LeafError::Budget { what, limit: u32::MAX as usize })
+        let exactly = |characters| {
+            spell(&CharDfa::repeated(&CharClass::all(), characters, Some(characters)), style, (false, false))
         };
-        let open = self.quote()?;
-        let block = self.pattern(block(style, automata)?)?;
-        let (blocks, least) = (count(min / BLOCK)?, min % BLOCK);
-        let mut ways = Vec::new();
-        match max.map(|max| (max / BLOCK - min / BLOCK, max % BLOCK)) {
-            None => ways.push(self.rest(least, None)?),
-            Some((0, most)) => ways.push(self.rest(least, Some(most))?),
-            Some((more, most)) => {
-                // More blocks than can be counted count as any number.
-                let more = u32::try_from(more).ok();
-                ways.push(self.rest(least, Some(BLOCK - 1))?);
-                if more.is_none_or(|more| more > 1) {
-                    let between = self.builder.repeat(block, 1, more.map(|more| more - 1), self.span)?;
-                    let rest = self.rest(0, Some(BLOCK - 1))?;
-                    ways.push(self.builder.sequence(vec![between, rest], self.span)?);
-                }
-                if let Some(more) = more {
-                    let last = self.builder.repeat(block, more, Some(more), self.span)?;
-                    let rest = self.rest(0, Some(most))?;
-                    ways.push(self.builder.sequence(vec![last, rest], self.span)?);
-                }
-            }
-        }
-        let rest = self.builder.alternatives(ways, self.span)?;
+        let (quote, block) = (self.quote()?, self.pattern(exactly(BLOCK)?)?);
+        let (blocks, one) = (count(min / BLOCK)?, self.pattern(exactly(1)?)?);
         let first = self.builder.repeat(block, blocks, Some(blocks), self.span)?;
-        let whole = self.builder.sequence(vec![open, first, rest], self.span)?;
+        // More characters than can be counted are any number.
+        let most = max.and_then(|max| u32::try_from(max - min / BLOCK * BLOCK).ok());
+        let rest = self.builder.repeat(one, count(min % BLOCK)?, most, self.span)?;
+        let whole = self.builder.sequence(vec![quote, first, rest, quote], self.span)?;
         self.parts.push(whole);
         Ok(())
-    }
-
-    /// The automaton of `min` to `max` characters and the closing quote.
-    fn rest(&mut self, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
-        let make = || spell(&CharDfa::repeated(&CharClass::all(), min, max), self.style, (false, true));
-        let automaton = common(AnyCharacters::Counted(min, max), self.style, self.automata, make)?;
-        self.pattern(automaton)
     }
 
     /// Adds the strings of `part`, which are those of `whole` within the bounds.
@@ -280,12 +267,8 @@ enum AnyCharacters {
     Rest,
     /// All strings, without quotes.
     Inside,
-    /// All strings of `min` to `max` characters, with the closing quote.
-    Counted(u64, Option<u64>),
-    /// Blocks of exactly [`BLOCK`] characters.
-    Block,
 }
-recipe!(AnyCharacters, |_| 0, |common| !matches!(common, AnyCharacters::Counted(..)));
+recipe!(AnyCharacters, |_| 0, |_| true);
 
 impl StringSet {
     /// The automata that terminals made of sets of strings mostly agree with: all strings, all strings with
@@ -317,15 +300,6 @@ fn common(
 /// The automaton of any string with its quotes.
 fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
     common(AnyCharacters::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
-}
-
-/// Number of characters in a block of a counted string, which is more than nearly all tokens have.
-const BLOCK: u64 = 64;
-
-/// The automaton of a block of characters.
-fn block(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
-    let make = || spell(&CharDfa::repeated(&CharClass::all(), BLOCK, Some(BLOCK)), style, (false, false));
-    common(AnyCharacters::Block, style, automata, make)
 }
 
 /// Characters of a piece of a string that is too long for one automaton.
