@@ -27,7 +27,9 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
 };
 
-pub(crate) use self::determinize::{RawDfa, determinize};
+use self::determinize::determinize;
+
+pub(crate) use self::determinize::RawDfa;
 
 /// A regular language over bytes. Its automaton is minimal and trimmed; that of the empty language has no
 /// states.
@@ -50,16 +52,7 @@ impl Language {
     /// cancelled.
     pub(crate) fn of(hir: &Hir, limits: &Limits) -> Result<Self, LimitExceeded> {
         limits.look()?;
-        let nfa = thompson::Compiler::new()
-            .configure(
-                thompson::Config::new()
-                    .utf8(false)
-                    .which_captures(WhichCaptures::None)
-                    .nfa_size_limit(Some(limits.nfa_bytes)),
-            )
-            .build_from_hir(hir)
-            .map_err(|_| too_large(limits))?;
-        determinize(&nfa, limits.dfa_states).map(Self::minimal).ok_or_else(|| too_many(limits))
+        automaton_of(hir, limits.dfa_states, limits).map(Self::minimal)
     }
 
     /// The language of an automaton.
@@ -239,6 +232,24 @@ fn ranges(classes: &[u8; 256], row: &[u32]) -> Vec<(u8, u8, u32)> {
         }
     }
     found
+}
+
+/// The automaton of an expression, by an NFA, of at most `most` states before it is minimised.
+///
+/// # Errors
+/// If automata would be larger than that, or than the limits allow.
+pub(crate) fn automaton_of(hir: &Hir, most: usize, limits: &Limits) -> Result<RawDfa, LimitExceeded> {
+    let nfa = thompson::Compiler::new()
+        .configure(
+            thompson::Config::new()
+                .utf8(false)
+                .which_captures(WhichCaptures::None)
+                .nfa_size_limit(Some(limits.nfa_bytes)),
+        )
+        .build_from_hir(hir)
+        .map_err(|_| too_large(limits))?;
+    let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", most);
+    determinize(&nfa, most).ok_or_else(too_many)
 }
 
 fn too_many(limits: &Limits) -> LimitExceeded {
