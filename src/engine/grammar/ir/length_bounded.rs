@@ -16,7 +16,7 @@ use std::{
 
 use super::automaton::{Automaton, Edge, State, incoming};
 use crate::{
-    grammar::spelled::{Unfolded, WayOn},
+    grammar::spelled::{CountLevels, Unfolded, WayOn},
     ids::as_index,
 };
 
@@ -52,19 +52,6 @@ struct Inner {
     free: OnceLock<Box<[bool]>>,
     /// The fewest bytes to an end, made on first use.
     distances: OnceLock<CountLevels<u32>>,
-}
-
-/// Values of the automaton's states for each count; neighbouring counts with the same values share a level.
-#[derive(Debug)]
-struct CountLevels<V> {
-    /// The level of each count, as an index of `firsts`.
-    of: Box<[u32]>,
-    /// The least count of each level.
-    firsts: Vec<u32>,
-    /// The values, at `level * states + state`.
-    values: Vec<V>,
-    /// The greatest count.
-    max: u32,
 }
 
 /// The rule by which a state's value follows from those of its successors.
@@ -282,7 +269,7 @@ impl Inner {
         let states = self.automaton.states();
         let mut ends = vec![0; states.len()];
         for (level, live) in self.live.values.chunks_exact(states.len().max(1)).enumerate() {
-            let last = *self.live.around(self.live.firsts[level]).end();
+            let last = *self.live.around(self.live.first(level)).end();
             let dead = if self.is_endless { u32::MAX } else { last + 1 };
             let live = ends.iter_mut().zip(live).filter(|(_, live)| **live && last >= self.min);
             live.for_each(|(end, _)| *end = dead);
@@ -371,41 +358,6 @@ impl Inner {
             count = lower;
         }
         Some(CountLevels::turned(self.max, firsts, &values, states.len()))
-    }
-}
-
-impl<V> Default for CountLevels<V> {
-    fn default() -> Self {
-        Self { of: Box::default(), firsts: Vec::new(), values: Vec::new(), max: 0 }
-    }
-}
-
-impl<V: Copy> CountLevels<V> {
-    /// Reverses levels that were made from the greatest count down.
-    fn turned(max: u32, mut firsts: Vec<u32>, values: &[V], states: usize) -> Self {
-        firsts.reverse();
-        let values = values.chunks_exact(states.max(1)).rev().flatten().copied().collect();
-        let ends = firsts.iter().skip(1).copied().chain([max + 1]);
-        let of = (0_u32..).zip(firsts.iter().zip(ends));
-        let of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
-        Self { of, firsts, values, max }
-    }
-
-    /// The values at a count, by state.
-    fn of(&self, states: usize, count: u32) -> &[V] {
-        let level = self.of[count as usize] as usize;
-        &self.values[level * states..][..states]
-    }
-
-    /// The counts of the same level as this one.
-    fn around(&self, count: u32) -> RangeInclusive<u32> {
-        let level = self.of[count as usize] as usize;
-        let last = self.firsts.get(level + 1).map_or(self.max, |end| end - 1);
-        self.firsts[level]..=last
-    }
-
-    fn bytes(&self) -> usize {
-        size_of_val(&*self.of) + size_of_val(&*self.firsts) + size_of_val(&*self.values)
     }
 }
 

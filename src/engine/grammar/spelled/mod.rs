@@ -38,6 +38,7 @@ use crate::{
 };
 
 pub use self::lengths::Bounds;
+pub(in crate::grammar) use self::lengths::CountLevels;
 pub(crate) use self::{
     alike::{Alike, LONG},
     numbers::{MayNumber, OutOfNumbers, SpelledPlace, TextAt},
