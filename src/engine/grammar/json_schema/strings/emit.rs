@@ -53,16 +53,6 @@ impl StringSet {
     ///
     /// # Errors
     /// If the automaton would still be too large, or the grammar.
-    pub fn emit(
-        &self,
-        builder: &mut GrammarBuilder,
-        spelling: ValueSpelling,
-        span: Span,
-    ) -> Result<ExprId, LeafError> {
-        self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
-    }
-
-    /// Emits like [`emit`](Self::emit), with automata that other sets may share.
     pub(in super::super) fn emit_with(
         &self,
         automata: &AutomataCache,
@@ -102,7 +92,7 @@ impl StringSet {
 }
 
 impl StringSet {
-    /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
+    /// Spells a large set on another core, so that [`emit_with`](Self::emit_with) finds it done or waits for the rest.
     pub(in super::super) fn spell_ahead(&self, spelling: ValueSpelling) {
         // Other styles are not kept, and bounds make other sets.
         let ([(_, dfa)], all @ Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
@@ -201,9 +191,9 @@ impl StringEmitter<'_> {
     /// grammar if they are longer than any text.
     fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let (style, automata) = (self.style, self.automata);
-        let count = |characters: u64| {
-            let what = "characters that a string must have";
-            u32::try_from(characters).map_err(|_| LeafError::Budget { what, limit: u32::MAX as usize })
+        let count = |blocks: u64| {
+            let what = "blocks of characters that a string must have";
+            u32::try_from(blocks).map_err(|_| LeafError::Budget { what, limit: u32::MAX as usize })
         };
         if self.bounded(|| any_string(style, automata), (min, max))?
             || self.lazily(&CharDfa::all(), (min, max), too_many(style)).is_ok()
