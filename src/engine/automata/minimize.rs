@@ -8,10 +8,9 @@
 //! trimmed: every other state can still accept. States and symbols are numbers, so automata over bytes and
 //! over characters share this.
 
-use hashbrown::{HashMap, HashTable};
+use hashbrown::HashTable;
 
-use super::{Grouped, mix};
-use crate::ids::as_index;
+use super::{Grouped, mix, position};
 
 /// Stands for a missing transition.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -35,7 +34,7 @@ impl DfaTable {
 
     /// The state after each symbol, or [`NONE`].
     pub(crate) fn row(&self, state: u32) -> &[u32] {
-        &self.transitions[as_index(state) * self.width..][..self.width]
+        &self.transitions[position(state) * self.width..][..self.width]
     }
 
     /// Drops transitions into states from which nothing is accepted; `None` if the start is one. Unreachable
@@ -49,7 +48,7 @@ impl DfaTable {
             return None;
         }
         for to in &mut self.transitions {
-            if *to != NONE && !live[*to as usize] {
+            if *to != NONE && !live[position(*to)] {
                 *to = NONE;
             }
         }
@@ -73,14 +72,14 @@ impl DfaTable {
             let row = self.row(state);
             for &symbol in symbols {
                 let to = row[symbol];
-                if to != NONE && number[to as usize] == NONE {
-                    number[to as usize] = fresh;
+                if to != NONE && number[position(to)] == NONE {
+                    number[position(to)] = fresh;
                     fresh += 1;
                     order.push(to);
                 }
             }
             for (&to, hash) in row.iter().zip(&mut hashes) {
-                let to = if to == NONE { NONE } else { number[to as usize] };
+                let to = if to == NONE { NONE } else { number[position(to)] };
                 *hash = mix(*hash, u64::from(to));
                 rows.push(to);
             }
@@ -89,21 +88,25 @@ impl DfaTable {
         let same = |one: usize, other: usize| rows.chunks_exact(self.width).all(|row| row[one] == row[other]);
         // Of symbols with equal columns the first is kept; hashes say which columns to compare.
         let (mut kept, mut renamed): (Vec<usize>, Vec<u32>) = (Vec::new(), vec![0; self.width]);
-        let mut known: HashMap<u64, Vec<u32>> = HashMap::new();
+        let mut known: HashTable<u32> = HashTable::with_capacity(symbols.len());
         let mut next_symbol = 0_u32;
         for &symbol in symbols {
-            let alike = known.entry(hashes[symbol]).or_default();
-            let place = alike.iter().find(|&&place| same(kept[as_index(place)], symbol)).copied();
-            renamed[symbol] = place.unwrap_or_else(|| {
-                alike.push(next_symbol);
-                kept.push(symbol);
-                next_symbol += 1;
-                next_symbol - 1
-            });
+            let hash = hashes[symbol];
+            let hash_of = |place: u32| hashes[kept[position(place)]];
+            let alike = |&place: &u32| hash_of(place) == hash && same(kept[position(place)], symbol);
+            renamed[symbol] = match known.find(hash, alike) {
+                Some(&place) => place,
+                None => {
+                    known.insert_unique(hash, next_symbol, |&place| hash_of(place));
+                    kept.push(symbol);
+                    next_symbol += 1;
+                    next_symbol - 1
+                }
+            };
         }
         let transitions =
             rows.chunks_exact(self.width).flat_map(|row| kept.iter().map(|&symbol| row[symbol]));
-        let accepting = order.iter().map(|&state| self.accepting[state as usize]).collect();
+        let accepting = order.iter().map(|&state| self.accepting[position(state)]).collect();
         (Self { width: kept.len(), transitions: transitions.collect(), accepting }, renamed)
     }
 }
@@ -136,13 +139,13 @@ pub(crate) fn distances(
     let states = transitions.len() / width.max(1);
     let mut distances = vec![NONE; states];
     let mut open: Vec<u32> = (0..).take(states).filter(|&state| is_goal(state)).collect();
-    open.iter().for_each(|&state| distances[as_index(state)] = 0);
+    open.iter().for_each(|&state| distances[position(state)] = 0);
     let mut next = 0;
     while let Some(&state) = open.get(next) {
         next += 1;
         for &from in incoming.of(state) {
-            if distances[as_index(from)] == NONE {
-                distances[as_index(from)] = distances[as_index(state)] + 1;
+            if distances[position(from)] == NONE {
+                distances[position(from)] = distances[position(state)] + 1;
                 open.push(from);
             }
         }
@@ -159,13 +162,13 @@ pub(crate) fn longest(width: usize, transitions: &[u32]) -> Vec<Option<u64>> {
     let mut longest: Vec<Option<u64>> = vec![None; ways.len()];
     let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
     while let Some(state) = open.pop() {
-        let row = &transitions[as_index(state) * width..][..width];
-        let further = row.iter().filter(|to| **to != NONE).filter_map(|&to| longest[as_index(to)]).max();
+        let row = &transitions[position(state) * width..][..width];
+        let further = row.iter().filter(|to| **to != NONE).filter_map(|&to| longest[position(to)]).max();
         // Every state is live, so a state without a way on accepts.
-        longest[as_index(state)] = Some(further.map_or(0, |further| further + 1));
+        longest[position(state)] = Some(further.map_or(0, |further| further + 1));
         for &from in incoming.of(state) {
-            ways[as_index(from)] -= 1;
-            if ways[as_index(from)] == 0 {
+            ways[position(from)] -= 1;
+            if ways[position(from)] == 0 {
                 open.push(from);
             }
         }
@@ -199,8 +202,8 @@ impl Partition {
             let members = (0_u32..).zip(accepting).filter(|(_, accepting)| **accepting == accepts);
             for (state, _) in members {
                 order.push(state);
-                place[state as usize] = at;
-                block_of[state as usize] = next_block;
+                place[position(state)] = at;
+                block_of[position(state)] = next_block;
                 at += 1;
             }
             if start < at {
@@ -213,7 +216,7 @@ impl Partition {
 
     /// Marks a state: moves it to the marked ones at the front of its block.
     fn mark(&mut self, state: u32) {
-        let block = self.block_of[state as usize];
+        let block = self.block_of[position(state)];
         let (start, _, marked) = &mut self.blocks[block as usize];
         let (front, at) = (*start + *marked, self.place[state as usize]);
         if at < front {

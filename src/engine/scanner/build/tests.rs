@@ -102,7 +102,8 @@ proptest! {
         classes.iter_mut().zip(0..=u8::MAX).for_each(|(class, byte)| *class = byte);
         let mut accepting = vec![false; bytes.len()];
         accepting.push(true);
-        let chain = TerminalDfa::from_raw(RawDfa { classes, table: DfaTable { width: 256, transitions, accepting } });
+        let table = DfaTable { width: 256, transitions, accepting };
+        let chain = TerminalDfa::from_raw(RawDfa { classes, table });
         prop_assert_eq!(TerminalDfa::literal(&bytes), chain);
     }
 

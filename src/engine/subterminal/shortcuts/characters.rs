@@ -8,7 +8,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use crate::{
-    ids::{TokenId, TrieNodeId},
+    ids::{TokenId, TrieNodeId, as_index},
     scanner::{NONE, TerminalDfa},
     subterminal::rows::{Ranges, TokenList, TokenRow},
     vocab::{ByteTrie, TokenSet},
@@ -41,7 +41,7 @@ impl Home {
         let state = states.clone().find(loops)?;
         let endless = common.accepts_empty();
         let ends = |at: u32| if endless { at == state } else { !leads_on(common, at) };
-        let fits = |at: u32| common.accepting()[at as usize] == ends(at);
+        let fits = |at: u32| common.accepting()[as_index(at)] == ends(at);
         // Nothing but the end of a character leads to an end.
         let ended = |at: u32| (0..=u8::MAX).any(|byte| next(common, at, byte).is_some_and(ends));
         let whole = |at: u32| endless || at == state || !ended(at);
@@ -111,7 +111,7 @@ impl CharacterIndex {
             };
             let tokens = trie.tokens_at(trie.own_tokens(here));
             // The terminal ends at this node: nothing below it is inside of the terminal.
-            if !home.endless && common.accepting()[to as usize] {
+            if !home.endless && common.accepting()[as_index(to)] {
                 found.ended.push((node, characters));
                 node = end;
                 continue;

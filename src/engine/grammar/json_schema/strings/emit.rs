@@ -92,7 +92,8 @@ impl StringSet {
 }
 
 impl StringSet {
-    /// Spells a large set on another core, so that [`emit_with`](Self::emit_with) finds it done or waits for the rest.
+    /// Spells a large set on another core, so that [`emit_with`](Self::emit_with) finds it done or waits for
+    /// the rest.
     pub(in super::super) fn spell_ahead(&self, spelling: ValueSpelling) {
         // Other styles are not kept, and bounds make other sets.
         let ([(_, dfa)], all @ Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };

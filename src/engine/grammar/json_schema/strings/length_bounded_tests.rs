@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     StringSet,
-    counts::listed::{distances, step},
+    counts::listed::{distances, index, step},
     spelling::{Style, quoted},
 };
 use crate::grammar::{
@@ -139,9 +139,9 @@ fn strings_of_a_least_length_agree_with_the_product_automaton() {
         let distances = distances(&product);
         let (mut met, mut open) = (HashSet::from([(0, 0)]), vec![(0, 0)]);
         while let Some((one, other)) = open.pop() {
-            assert_eq!(bounded.accepts(one), product.states()[other as usize].accepts, "{pattern} {min}");
-            assert_eq!(bounded.distance(one), distances[other as usize], "{pattern} {min}");
-            assert!((one as usize) < bounded.bound());
+            assert_eq!(bounded.accepts(one), product.states()[index(other)].accepts, "{pattern} {min}");
+            assert_eq!(bounded.distance(one), distances[index(other)], "{pattern} {min}");
+            assert!(index(one) < bounded.bound());
             for byte in 0..=u8::MAX {
                 let to = (bounded.step(one, byte), step(&product, other, byte));
                 assert_eq!(to.0.is_some(), to.1.is_some(), "{pattern} {min}: {:?}", bounded.place(one));

@@ -109,8 +109,11 @@ impl StringSet {
         pattern::set(pattern)
     }
 
-    /// The strings of a format, or `None` if the format is unknown, and so an annotation. If `bounded`, only those within the
-    /// lengths that its RFC allows are written.
+    /// The strings of a format, or `None` if the format is unknown, and so an annotation. If `bounded`, only
+    /// those within the lengths that its RFC allows are written. Other sets may share the automata.
+    ///
+    /// # Errors
+    /// If a budget is used up, which no known format does.
     pub(super) fn from_format_with(
         automata: &AutomataCache,
         name: &str,
