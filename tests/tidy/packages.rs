@@ -38,7 +38,7 @@ struct Part {
 
 /// The parts, of which the first that has a file is its own. The last of `src` takes what is left.
 const PARTS: [Part; 7] = [
-    Part { name: "engine", paths: &["src/engine/"], ceiling: 51_000 },
+    Part { name: "engine", paths: &["src/engine/"], ceiling: 50_100 },
     Part { name: "plugin for mistral.rs", paths: &["src/mistralrs/"], ceiling: 3_500 },
     Part { name: "llama.cpp", paths: &["src/llama_cpp/"], ceiling: 700 },
     Part {
@@ -54,7 +54,7 @@ const PARTS: [Part; 7] = [
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 86_700;
+const DEFAULT_CEILING: usize = 86_600;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -1,4 +1,5 @@
-//! Minimisation of partial DFAs: Revuz' algorithm for those without cycles, Hopcroft's for all others.
+//! Partial DFAs as tables: searches in them, their canonical form, and their minimisation, by Revuz'
+//! algorithm for those without cycles and by Hopcroft's for all others.
 //!
 //! Most terminals of a JSON Schema are keys and fixed texts, whose languages are finite. Revuz (1992) takes
 //! linear time for them, where Hopcroft's lists of predecessors by symbol cost more than the answer.
@@ -9,7 +10,7 @@
 
 use hashbrown::HashTable;
 
-use super::mix;
+use super::{Grouped, mix, position};
 
 /// Stands for a missing transition.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -30,6 +31,149 @@ impl DfaTable {
     pub(crate) fn bytes(&self) -> usize {
         self.transitions.capacity() * size_of::<u32>() + self.accepting.capacity()
     }
+
+    /// The state after each symbol, or [`NONE`].
+    pub(crate) fn row(&self, state: u32) -> &[u32] {
+        &self.transitions[position(state) * self.width..][..self.width]
+    }
+
+    /// Drops transitions into states from which nothing is accepted; `None` if the start is one. Unreachable
+    /// states may stay. Linear.
+    pub(crate) fn trimmed(mut self) -> Option<Self> {
+        let live = match self.accepting.contains(&false) {
+            true => incoming(self.width, &self.transitions).leading_to(self.accepting.clone()),
+            false => self.accepting.clone(),
+        };
+        if live.first() != Some(&true) {
+            return None;
+        }
+        for to in &mut self.transitions {
+            if *to != NONE && !live[position(*to)] {
+                *to = NONE;
+            }
+        }
+        Some(self)
+    }
+
+    /// Drops unreachable states, merges symbols that are treated alike, and renumbers all: states
+    /// breadth-first over the symbols in this order, symbols in this order too. Also returns the new number
+    /// of each symbol. So minimal automata of equal languages are equal. Linear, apart from columns whose
+    /// hashes collide.
+    pub(crate) fn canonical(&self, symbols: &[usize]) -> (Self, Vec<u32>) {
+        let mut number = vec![NONE; self.accepting.len()];
+        number[0] = 0;
+        // There are at most as many new numbers as old ones.
+        let (mut order, mut next, mut fresh) = (vec![0_u32], 0, 1_u32);
+        // For each symbol a hash of its column (its target from each state, in order), and the rows with all
+        // symbols.
+        let mut hashes = vec![0_u64; self.width];
+        let mut rows: Vec<u32> = Vec::with_capacity(self.transitions.len());
+        while let Some(&state) = order.get(next) {
+            let row = self.row(state);
+            for &symbol in symbols {
+                let to = row[symbol];
+                if to != NONE && number[position(to)] == NONE {
+                    number[position(to)] = fresh;
+                    fresh += 1;
+                    order.push(to);
+                }
+            }
+            for (&to, hash) in row.iter().zip(&mut hashes) {
+                let to = if to == NONE { NONE } else { number[position(to)] };
+                *hash = mix(*hash, u64::from(to));
+                rows.push(to);
+            }
+            next += 1;
+        }
+        let same = |one: usize, other: usize| rows.chunks_exact(self.width).all(|row| row[one] == row[other]);
+        // Of symbols with equal columns the first is kept; hashes say which columns to compare.
+        let (mut kept, mut renamed): (Vec<usize>, Vec<u32>) = (Vec::new(), vec![0; self.width]);
+        let mut known: HashTable<u32> = HashTable::with_capacity(symbols.len());
+        let mut next_symbol = 0_u32;
+        for &symbol in symbols {
+            let hash = hashes[symbol];
+            let hash_of = |place: u32| hashes[kept[position(place)]];
+            let alike = |&place: &u32| hash_of(place) == hash && same(kept[position(place)], symbol);
+            renamed[symbol] = match known.find(hash, alike) {
+                Some(&place) => place,
+                None => {
+                    known.insert_unique(hash, next_symbol, |&place| hash_of(place));
+                    kept.push(symbol);
+                    next_symbol += 1;
+                    next_symbol - 1
+                }
+            };
+        }
+        let transitions =
+            rows.chunks_exact(self.width).flat_map(|row| kept.iter().map(|&symbol| row[symbol]));
+        let accepting = order.iter().map(|&state| self.accepting[position(state)]).collect();
+        (Self { width: kept.len(), transitions: transitions.collect(), accepting }, renamed)
+    }
+}
+
+/// The predecessors of each state, once for each symbol that leads from there. Linear.
+pub(crate) fn incoming(width: usize, transitions: &[u32]) -> Grouped {
+    by_targets(width, transitions, |_| true)
+}
+
+/// The predecessors of each state by symbols for which `is_way` holds.
+fn by_targets(width: usize, transitions: &[u32], is_way: impl Fn(usize) -> bool) -> Grouped {
+    let (width, is_way) = (width.max(1), &is_way);
+    Grouped::new(transitions.len() / width, || {
+        let rows = (0_u32..).zip(transitions.chunks_exact(width));
+        rows.flat_map(move |(from, row)| {
+            let ways = row.iter().enumerate().filter(move |(symbol, to)| **to != NONE && is_way(*symbol));
+            ways.map(move |(_, &to)| (to, from))
+        })
+    })
+}
+
+/// The distance of each state to the nearest goal, by symbols for which `is_way` holds; [`NONE`] if none is
+/// in reach. Breadth-first search backwards, linear.
+pub(crate) fn distances(
+    (width, transitions): (usize, &[u32]),
+    is_goal: impl Fn(u32) -> bool,
+    is_way: impl Fn(usize) -> bool,
+) -> Vec<u32> {
+    let incoming = by_targets(width, transitions, is_way);
+    let states = transitions.len() / width.max(1);
+    let mut distances = vec![NONE; states];
+    let mut open: Vec<u32> = (0..).take(states).filter(|&state| is_goal(state)).collect();
+    open.iter().for_each(|&state| distances[position(state)] = 0);
+    let mut next = 0;
+    while let Some(&state) = open.get(next) {
+        next += 1;
+        for &from in incoming.of(state) {
+            if distances[position(from)] == NONE {
+                distances[position(from)] = distances[position(state)] + 1;
+                open.push(from);
+            }
+        }
+    }
+    distances
+}
+
+/// The length of the longest text read from each state of a trimmed automaton; `None` if there is none.
+/// Kahn's topological sort from the ends: states that lead to a cycle are never taken. Linear.
+pub(crate) fn longest(width: usize, transitions: &[u32]) -> Vec<Option<u64>> {
+    let incoming = incoming(width, transitions);
+    let rows = || transitions.chunks_exact(width.max(1));
+    let mut ways: Vec<usize> = rows().map(|row| row.iter().filter(|to| **to != NONE).count()).collect();
+    let mut longest: Vec<Option<u64>> = vec![None; ways.len()];
+    let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
+    while let Some(state) = open.pop() {
+        let row = &transitions[position(state) * width..][..width];
+        let further = row.iter().filter(|to| **to != NONE).filter_map(|&to| longest[position(to)]).max();
+        // Every state is live, so a state without a way on accepts.
+        longest[position(state)] = Some(further.map_or(0, |further| further + 1));
+        for &from in incoming.of(state) {
+            ways[position(from)] -= 1;
+            if ways[position(from)] == 0 {
+                open.push(from);
+            }
+        }
+    }
+    longest
 }
 
 /// Blocks of a partition of `0..n`, each a range of `order`.
@@ -58,8 +202,8 @@ impl Partition {
             let members = (0_u32..).zip(accepting).filter(|(_, accepting)| **accepting == accepts);
             for (state, _) in members {
                 order.push(state);
-                place[state as usize] = at;
-                block_of[state as usize] = next_block;
+                place[position(state)] = at;
+                block_of[position(state)] = next_block;
                 at += 1;
             }
             if start < at {
@@ -72,7 +216,7 @@ impl Partition {
 
     /// Marks a state: moves it to the marked ones at the front of its block.
     fn mark(&mut self, state: u32) {
-        let block = self.block_of[state as usize];
+        let block = self.block_of[position(state)];
         let (start, _, marked) = &mut self.blocks[block as usize];
         let (front, at) = (*start + *marked, self.place[state as usize]);
         if at < front {

@@ -7,6 +7,11 @@ use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+/// The position of a number in a list.
+fn position(number: u32) -> usize {
+    number as usize
+}
+
 /// A set of bytes, as 256 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ByteSet([u64; 4]);
@@ -99,7 +104,7 @@ impl Grouped {
         // List `i` is counted at `i + 2`, so that the sums have its start at `i + 1`. Filling the list moves
         // that to its end, which is the start of the next list and stands where that belongs.
         let mut starts = vec![0_u32; count + 2];
-        pairs().for_each(|(of, _)| starts[of as usize + 2] += 1);
+        pairs().for_each(|(of, _)| starts[position(of) + 2] += 1);
         let mut end = 0;
         for start in &mut starts {
             end += *start;
@@ -107,12 +112,25 @@ impl Grouped {
         }
         let mut numbers = vec![0; end as usize];
         for (of, number) in pairs() {
-            let next = &mut starts[of as usize + 1];
+            let next = &mut starts[position(of) + 1];
             numbers[*next as usize] = number;
             *next += 1;
         }
         starts.pop();
         Self { numbers, starts }
+    }
+
+    /// Marks all indices that lead to a marked one, where the list of each has those that lead to it. Linear.
+    pub(crate) fn leading_to(&self, mut marked: Vec<bool>) -> Vec<bool> {
+        let mut open: Vec<u32> = (0..).zip(&marked).filter(|(_, is)| **is).map(|(at, _)| at).collect();
+        while let Some(one) = open.pop() {
+            for &before in self.of(one) {
+                if !std::mem::replace(&mut marked[position(before)], true) {
+                    open.push(before);
+                }
+            }
+        }
+        marked
     }
 
     /// Returns the list of an index.

@@ -131,12 +131,16 @@ fn of_text_or_states(states: usize, bytes: usize, shortest: &[u8]) -> String {
 fn of_bounded(bounded: &LengthBounded) -> String {
     let count = bounded.automaton().states().len();
     let (min, max) = bounded.lengths().into_inner();
-    format!("{} of {min} to {max} characters", of_states(count, &bounded.shortest()))
+    let max = (bounded.is_finite()).then_some(max);
+    within(of_states(count, &bounded.shortest()), Bounds { min, max })
 }
 
 fn of_spelled(spelled: &Spelled) -> String {
-    let of = of_states(spelled.states(), &spelled.shortest());
-    match spelled.bounds() {
+    within(of_states(spelled.states(), &spelled.shortest()), spelled.bounds())
+}
+
+fn within(of: String, bounds: Bounds) -> String {
+    match bounds {
         Bounds::NONE => of,
         Bounds { min, max: None } => format!("{of} of at least {min} characters"),
         Bounds { min, max: Some(max) } => format!("{of} of {min} to {max} characters"),

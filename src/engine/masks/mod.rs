@@ -323,7 +323,7 @@ impl MaskMaker {
         let accepts = parser.accepts(set);
         work.spend(1 + accepts.len())?;
         for &terminal in accepts {
-            match self.forest.branch(inputs, (node, branches), terminal, may, work)? {
+            match self.forest.branch(inputs, branches, terminal, may, work)? {
                 Branch::Nothing => {}
                 Branch::Unmade => return Ok(false),
                 Branch::Node(child) => {

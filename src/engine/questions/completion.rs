@@ -389,9 +389,6 @@ fn text_to_stop(stops: &[DetourNode], mut at: usize) -> Vec<u8> {
 /// The distance of a state from the start in bytes, and the last step there.
 type GreedyPath = (u64, Option<(StateId, u8)>);
 
-/// The number of tokens up to an offset, and the last of them with the offset where it begins.
-type TokenCut = (usize, Option<(usize, TokenId)>);
-
 impl CompletionSearch<'_> {
     /// Returns the shortest completion, of equally short ones a fixed one; `None` if there is none. Costs a
     /// visit for each state that is nearer than that, and each class of bytes.
@@ -443,29 +440,29 @@ fn text_to_state(ways: &HashMap<StateId, GreedyPath>, mut state: StateId) -> Vec
 /// of at most `m` bytes.
 fn fewest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
     let trie = vocabulary.trie();
-    let mut best: Vec<Option<TokenCut>> = vec![None; text.len() + 1];
-    best[0] = Some((0, None));
-    for from in 0..text.len() {
-        let Some((tokens, _)) = best[from] else { continue };
-        let mut node = trie.root_child(text[from]);
-        let mut to = from + 1;
+    // For each place: the number of tokens to the end, the first of them, and where that one ends.
+    let mut ways: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len()];
+    for at in (0..text.len()).rev() {
+        let mut node = trie.root_child(text[at]);
+        let mut end = at + 1;
         while let Some(here) = node {
-            if let Some(&token) = trie.tokens_at(trie.own_tokens(here)).first()
-                && best[to].is_none_or(|(known, _)| tokens + 1 < known)
+            let rest = ways.get(end).map_or(Some(0), |way| way.map(|(count, ..)| count));
+            if let Some((token, rest)) = token_at(trie, here).zip(rest)
+                && ways[at].is_none_or(|(count, ..)| rest + 1 < count)
             {
-                best[to] = Some((tokens + 1, Some((from, token))));
+                ways[at] = Some((rest + 1, token, end));
             }
-            node = text.get(to).and_then(|&byte| trie.child(here, byte));
-            to += 1;
+            node = text.get(end).and_then(|&byte| trie.child(here, byte));
+            end += 1;
         }
     }
-    let (mut at, mut found) = (text.len(), Vec::new());
-    while let (_, Some((from, token))) = best[at]? {
-        found.push(token);
-        at = from;
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let (_, token, end) = ways[at]?;
+        tokens.push(token);
+        at = end;
     }
-    found.reverse();
-    Some(found)
+    Some(tokens)
 }
 
 // The machine finds the shortest text that the grammar allows. In a session it may be changed: where it would
@@ -561,30 +558,7 @@ impl Program {
         if !self.asked.specials.is_empty() {
             return None;
         }
-        let trie = self.vocabulary.trie();
-        // For each place: the number of tokens to the end, the first of them, and where that one ends.
-        let mut ways: Vec<Option<(usize, TokenId, usize)>> = vec![None; bytes.len()];
-        for at in (0..bytes.len()).rev() {
-            let mut node = trie.root_child(bytes[at]);
-            let mut end = at + 1;
-            while let Some(here) = node {
-                let rest = ways.get(end).map_or(Some(0), |way| way.map(|(count, ..)| count));
-                if let Some((token, rest)) = token_at(trie, here).zip(rest)
-                    && ways[at].is_none_or(|(count, ..)| rest + 1 < count)
-                {
-                    ways[at] = Some((rest + 1, token, end));
-                }
-                node = bytes.get(end).and_then(|&byte| trie.child(here, byte));
-                end += 1;
-            }
-        }
-        let (mut tokens, mut at) = (Vec::new(), 0);
-        while at < bytes.len() {
-            let (_, token, end) = ways[at]?;
-            tokens.push(token);
-            at = end;
-        }
-        Some(tokens)
+        fewest_tokens(&self.vocabulary, bytes)
     }
 
     /// Puts a token in place of each class in a completion; there may be a shorter one then.

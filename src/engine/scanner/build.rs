@@ -4,7 +4,6 @@
 //! Budgets bound the NFA's memory and the DFA's states before minimisation, so a pattern ends in an automaton
 //! or in an error, never in exponential work.
 
-use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::dfa::{RawDfa, TerminalDfa};
@@ -12,7 +11,7 @@ use crate::{
     grammar::{
         Automaton, PatternKind,
         automaton::{Edge, State},
-        regular::determinize,
+        regular::automaton_of,
     },
     ids::as_index,
     limits::{Budget, LimitExceeded, Limits},
@@ -85,18 +84,7 @@ pub(crate) fn build(
 
 /// Builds the DFA of any expression, by way of an NFA.
 fn by_nfa(hir: &Hir, max_states: usize, limits: &Limits) -> Result<Option<TerminalDfa>, LimitExceeded> {
-    let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
-    let nfa = thompson::Compiler::new()
-        .configure(
-            thompson::Config::new()
-                .utf8(false)
-                .which_captures(WhichCaptures::None)
-                .nfa_size_limit(Some(limits.nfa_bytes)),
-        )
-        .build_from_hir(hir)
-        .map_err(|_| LimitExceeded::new(Budget::NfaBytes, "bytes of a terminal's NFA", limits.nfa_bytes))?;
-    let raw = determinize(&nfa, max_states).ok_or_else(too_many)?;
-    Ok(TerminalDfa::from_raw(raw))
+    automaton_of(hir, max_states, limits).map(TerminalDfa::from_raw)
 }
 
 /// Returns the literals if `hir` is an alternation of them, as `true|false` is; none if it is the empty

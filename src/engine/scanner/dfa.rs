@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::{implicit_dfa::ImplicitDfa, substrings::Substrings};
 use crate::automata::{
     ClassNumbers, HASH_FACTOR,
-    minimize::{DfaTable, minimize},
+    minimize::{DfaTable, longest, minimize},
     mix,
 };
 use crate::grammar::{
@@ -88,7 +88,10 @@ impl TerminalDfa {
         // States have to keep their numbers, which they do unless some mean the same after all.
         let minimal = if automaton.is_minimal() { Self::from_minimal(automaton) } else { None };
         let minimal = minimal.filter(|dfa| dfa.len() == automaton.states().len());
-        let dfa = minimal.unwrap_or_else(|| canonical(&RawDfa::from(automaton)));
+        let dfa = minimal.unwrap_or_else(|| {
+            let RawDfa { classes, table } = RawDfa::from(automaton);
+            canonical(&classes, &table)
+        });
         let (classes, class_count) = (dfa.classes.clone(), dfa.class_count);
         let unlisted = ImplicitDfa::LengthBounded(bounded.clone(), Arc::new(dfa));
         Self::made_as_needed(classes, class_count, unlisted)
@@ -188,14 +191,7 @@ impl TerminalDfa {
     /// Minimises a DFA (Hopcroft's algorithm); `None` if its language is empty. `O(n c log n)` for `n` states
     /// and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
-        let trimmed = raw.trimmed()?;
-        let table = DfaTable {
-            width: trimmed.class_count,
-            transitions: trimmed.transitions,
-            accepting: trimmed.accepting,
-        };
-        let minimal = minimize(&table);
-        Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
+        Some(canonical(&raw.classes, &minimize(&raw.table.trimmed()?)))
     }
 
     /// Converts an automaton that is minimal already; `None` if its language is empty. Linear in the edges
@@ -265,12 +261,8 @@ impl TerminalDfa {
         transitions.extend(self.transitions.iter().map(shift));
         let mut accepting = vec![false];
         accepting.extend_from_slice(&self.accepting);
-        Self::from_raw(RawDfa {
-            classes: self.classes.clone(),
-            class_count: self.class_count,
-            transitions,
-            accepting,
-        })
+        let table = DfaTable { width: self.class_count, transitions, accepting };
+        Self::from_raw(RawDfa { classes: self.classes.clone(), table })
     }
 
     /// Serialises all that distinguishes it from other automata.
@@ -314,29 +306,12 @@ impl TerminalDfa {
         &self.transitions[as_index(state) * self.class_count..][..self.class_count]
     }
 
-    /// Is the language finite? With a table every state lies on a way to the end, so it is finite if no state
-    /// lies on a cycle (Kahn's algorithm). Linear.
+    /// Is the language finite? With a table every state lies on a way to the end. Linear.
     pub(crate) fn is_finite(&self) -> bool {
         if let Some(unlisted) = &self.unlisted {
             return unlisted.is_finite();
         }
-        let rows = || self.transitions.chunks_exact(self.class_count);
-        let mut incoming = vec![0_usize; self.len()];
-        rows().flatten().filter(|to| **to != NONE).for_each(|&to| incoming[as_index(to)] += 1);
-        // States are taken away that nothing leads to any more; those of a cycle, and past one, stay.
-        let mut open: Vec<usize> = (0..self.len()).filter(|&state| incoming[state] == 0).collect();
-        let mut taken = 0;
-        while let Some(state) = open.pop() {
-            taken += 1;
-            let row = &self.transitions[state * self.class_count..][..self.class_count];
-            for &to in row.iter().filter(|to| **to != NONE) {
-                incoming[as_index(to)] -= 1;
-                if incoming[as_index(to)] == 0 {
-                    open.push(as_index(to));
-                }
-            }
-        }
-        taken == self.len()
+        longest(self.class_count, &self.transitions)[0].is_some()
     }
 
     /// Class of each byte.
@@ -373,79 +348,22 @@ fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
     (classes, numbers.count())
 }
 
-/// Numbers the states breadth-first from the start, over classes in this order. Returns the states in order
-/// of their new numbers, and the new number of each.
-fn breadth_first(raw: &RawDfa, classes: &[usize]) -> (Vec<u32>, Vec<u32>) {
-    let (mut order, mut number) = (vec![0_u32], vec![NONE; raw.accepting.len()]);
-    number[0] = 0;
-    // There are at most as many new numbers as old ones.
-    let (mut next, mut fresh) = (0, 1_u32);
-    while let Some(&state) = order.get(next) {
-        let row = &raw.transitions[as_index(state) * raw.class_count..][..raw.class_count];
-        for &to in classes.iter().map(|&class| &row[class]).filter(|to| **to != NONE) {
-            if number[as_index(to)] == NONE {
-                number[as_index(to)] = fresh;
-                fresh += 1;
-                order.push(to);
-            }
-        }
-        next += 1;
-    }
-    (order, number)
-}
-
 /// Merges equal byte classes and numbers states breadth-first from the start, so that minimal automata of
-/// equal languages are equal. Linear in the table, apart from columns whose hashes collide.
-fn canonical(raw: &RawDfa) -> TerminalDfa {
-    let width = raw.class_count;
+/// equal languages are equal.
+fn canonical(classes: &[u8; 256], table: &DfaTable) -> TerminalDfa {
     // Visit classes in order of their least byte, so that the numbering does not depend on class names.
-    let mut by_least_byte: Vec<usize> = Vec::with_capacity(width);
+    let mut by_least_byte: Vec<usize> = Vec::with_capacity(table.width);
     let mut met = [false; 256];
-    for &class in raw.classes.iter() {
+    for &class in classes {
         if !std::mem::replace(&mut met[usize::from(class)], true) {
             by_least_byte.push(usize::from(class));
         }
     }
-    let (order, number) = breadth_first(raw, &by_least_byte);
-    // Equal columns over the numbered states become one class. All columns are hashed row by row, since that
-    // visits the table in order; columns of one hash are compared.
-    let renumber = |to: u32| if to == NONE { NONE } else { number[as_index(to)] };
-    let mut hashes = vec![0_u64; width];
-    for &state in &order {
-        let row = &raw.transitions[as_index(state) * width..][..width];
-        for (hash, &to) in hashes.iter_mut().zip(row) {
-            *hash = mix(*hash, u64::from(to));
-        }
-    }
-    let equal = |one: usize, other: usize| {
-        let mut rows = order.iter().map(|&state| &raw.transitions[as_index(state) * width..][..width]);
-        rows.all(|row| row[one] == row[other])
-    };
-    let mut columns: Vec<usize> = Vec::new();
-    let mut seen: Vec<(u64, u8)> = Vec::with_capacity(width);
-    let mut renamed = vec![0_u8; width];
-    let mut numbers = ClassNumbers::default();
-    for &class in &by_least_byte {
-        let mut alike = seen.iter().filter(|(hash, _)| *hash == hashes[class]).map(|(_, other)| *other);
-        let known = alike.find(|&other| equal(columns[usize::from(other)], class));
-        renamed[class] = known.unwrap_or_else(|| {
-            let fresh = numbers.fresh();
-            columns.push(class);
-            seen.push((hashes[class], fresh));
-            fresh
-        });
-    }
-    let mut classes = Box::new([0_u8; 256]);
-    for (byte, class) in classes.iter_mut().enumerate() {
-        *class = renamed[usize::from(raw.classes[byte])];
-    }
-    let mut transitions = Vec::with_capacity(order.len() * columns.len());
-    for &state in &order {
-        let row = &raw.transitions[as_index(state) * width..][..width];
-        transitions.extend(columns.iter().map(|&class| renumber(row[class])));
-    }
-    let accepting = order.iter().map(|&state| raw.accepting[as_index(state)]).collect();
-    TerminalDfa::new(classes, columns.len(), transitions.into_boxed_slice(), accepting)
+    let (table, renamed) = table.canonical(&by_least_byte);
+    // There are no more classes than bytes.
+    let names: Vec<u8> = (0..=u8::MAX).collect();
+    let classes = Box::new(classes.map(|class| names[as_index(renamed[usize::from(class)])]));
+    TerminalDfa::new(classes, table.width, table.transitions.into(), table.accepting.into())
 }
 
 /// The finest intervals of bytes that edges distinguish: an edge has all of an interval or nothing.

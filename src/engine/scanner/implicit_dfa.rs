@@ -104,7 +104,8 @@ impl ImplicitDfa {
     /// Is the language finite?
     pub(super) fn is_finite(&self) -> bool {
         match self {
-            Self::Substrings(_) | Self::LengthBounded(..) => true,
+            Self::Substrings(_) => true,
+            Self::LengthBounded(bounded, dfa) => bounded.is_finite() || dfa.is_finite(),
             Self::Spelled(spelled, _) => spelled.is_finite(),
         }
     }

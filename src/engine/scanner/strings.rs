@@ -3,11 +3,14 @@
 //!
 //! Masks use the counts to decide whether keys or items can run out without searching for one that is left.
 
-use std::{collections::VecDeque, sync::OnceLock};
+use std::sync::OnceLock;
 
 use super::dfa::{NONE, TerminalDfa};
 use crate::limits::{ITEM_BYTES, KEY_BYTES};
-use crate::{automata::Grouped, ids::as_index};
+use crate::{
+    automata::{Grouped, minimize},
+    ids::as_index,
+};
 
 /// The number of strings that a state inside of quotes can become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,30 +208,9 @@ impl TerminalDfa {
     }
 
     /// Returns the distance in bytes of each state of a table to the nearest goal, by byte classes for which
-    /// `is_way` holds; [`NONE`] if none is in reach. Breadth-first search backwards, linear in the
-    /// transitions.
+    /// `is_way` holds; [`NONE`] if none is in reach. Linear in the transitions.
     fn distances_to(&self, is_goal: impl Fn(u32) -> bool, is_way: impl Fn(usize) -> bool) -> Vec<u32> {
-        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
-        for (from, row) in (0..).zip(self.transitions().chunks_exact(self.class_count())) {
-            for (_, &to) in row.iter().enumerate().filter(|(class, to)| **to != NONE && is_way(*class)) {
-                incoming[as_index(to)].push(from);
-            }
-        }
-        let mut distances = vec![NONE; self.len()];
-        let mut open = VecDeque::new();
-        for state in (0..).take(self.len()).filter(|&state| is_goal(state)) {
-            distances[as_index(state)] = 0;
-            open.push_back(state);
-        }
-        while let Some(state) = open.pop_front() {
-            for &from in &incoming[as_index(state)] {
-                if distances[as_index(from)] == NONE {
-                    distances[as_index(from)] = distances[as_index(state)] + 1;
-                    open.push_back(from);
-                }
-            }
-        }
-        distances
+        minimize::distances((self.class_count(), self.transitions()), is_goal, is_way)
     }
 
     /// Returns the least of the shortest texts; `None` if there is none. Linear in the transitions of a

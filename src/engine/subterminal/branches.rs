@@ -173,11 +173,11 @@ impl Forest {
         TerminalEntry::new(inputs.trie, self.reach(node).exits(), &wanted, work)
     }
 
-    /// Returns the child of a node for a terminal that follows it.
+    /// Returns the child of the node of these branches for a terminal that follows it.
     pub(crate) fn branch(
         &mut self,
         inputs: TreeInputs<'_>,
-        (node, branches): (TreeNodeId, &mut Branches),
+        branches: &mut Branches,
         terminal: TerminalId,
         may: Grow,
         work: &mut Work,
@@ -192,10 +192,7 @@ impl Forest {
         if may == Grow::No || !self.has_room() {
             return Ok(Branch::Unmade);
         }
-        let reach = match table.counted_crossing(inputs.trie, self.reach(node).exits(), work)? {
-            Some(reach) => reach,
-            None => branches.entrances.cross(inputs.trie, table, work)?,
-        };
+        let reach = branches.entrances.cross(inputs.trie, table, work)?;
         let made = match reach.is_empty() {
             true => Branch::Nothing,
             false => Branch::Node(self.push(terminal, reach.into())?),

@@ -51,13 +51,6 @@ struct Crossed {
 /// The closest common terminal, its comparison with this one, and a row of it.
 type Relative<'a> = (&'a TerminalTable, &'a DfaDelta, Arc<TokenRow>);
 
-/// Number of bytes before the end of a counted string within which a walk beside the common one looks at
-/// much.
-const NEAR: u32 = 32;
-
-/// Least number of exits for which they are matched with the places after some number of characters.
-const WORTH_COUNTING: usize = if cfg!(test) { 1 } else { 64 };
-
 /// Number of crossings of one table, past which those into dead terminals are dropped.
 const MOST_CROSSINGS: usize = 1_024;
 
@@ -289,10 +282,7 @@ impl TerminalTable {
                     Arc::new(own.with(trie, nodes, &theirs))
                 }
             }
-            _ => Arc::new(match into.counted_crossing(trie, row.exits(), work)? {
-                Some(reach) => reach,
-                None => enter(row.exits(), work)?,
-            }),
+            _ => Arc::new(enter(row.exits(), work)?),
         };
         let bytes = if Arc::strong_count(&reach) == 1 { reach.bytes() } else { 0 };
         self.keep_crossing(key, Crossed { into: Arc::downgrade(into), reach: Arc::clone(&reach), bytes });
@@ -427,25 +417,6 @@ impl TerminalTable {
             // What is over the budget is made nonetheless.
             let _ = self.row(trie, state, work);
         }
-    }
-
-    /// Returns the effect of the terminal on the tokens that enter it at `exits`, if it counts characters,
-    /// and these are all the places after some number of them.
-    pub(super) fn counted_crossing(
-        &self,
-        trie: &ByteTrie,
-        exits: &Ranges,
-        work: &mut Work,
-    ) -> Result<Option<TokenRow>, LimitExceeded> {
-        if !self.dfa.is_table() || self.first.len() < WORTH_KIN || exits.total() < WORTH_COUNTING {
-            return Ok(None);
-        }
-        let Some((common, delta)) = self.delta(work)? else { return Ok(None) };
-        let Some(counted) = delta.counted() else { return Ok(None) };
-        let Some(characters) = common.characters(trie, work)? else { return Ok(None) };
-        let reach = counted.crossing(trie, characters, exits);
-        work.spend(ENTER_WORK + exits.total() + reach.as_ref().map_or(0, TokenRow::work))?;
-        Ok(reach)
     }
 
     pub(super) fn loops(&self) -> &Loops {

@@ -312,27 +312,15 @@ fn offspring(
         }
         return Ok(offspring);
     }
-    // Counted strings have an index of their own; all others share one search for their first bytes.
-    let exits = node.reach.exits();
-    let mut others = Vec::new();
-    for terminal in inputs.follow.of(node.terminal) {
-        match tables[terminal.index()].counted_crossing(trie, exits, work)? {
-            Some(reach) => add(&mut offspring, terminal, Arc::new(reach)),
-            None => others.push(terminal),
-        }
-    }
-    if others.is_empty() {
-        return Ok(offspring);
-    }
+    // All share one search for their first bytes.
+    let followers: Vec<TerminalId> = inputs.follow.of(node.terminal).collect();
     let mut wanted = ByteSet::default();
-    others.iter().for_each(|terminal| wanted.union_with(tables[terminal.index()].begins()));
-    let entrances = TerminalEntry::new(trie, exits, &wanted, work)?;
-    for &terminal in &others {
+    followers.iter().for_each(|terminal| wanted.union_with(tables[terminal.index()].begins()));
+    let entrances = TerminalEntry::new(trie, node.reach.exits(), &wanted, work)?;
+    for terminal in followers {
         let reach = entrances.cross(trie, &tables[terminal.index()], work)?;
         add(&mut offspring, terminal, Arc::new(reach));
     }
-    // Children are in order of their terminals.
-    offspring.sort_unstable_by_key(|(terminal, _)| *terminal);
     Ok(offspring)
 }
 

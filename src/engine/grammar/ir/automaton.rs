@@ -206,20 +206,15 @@ fn live(states: &[State]) -> Vec<bool> {
     if states.iter().all(|state| state.accepts) {
         return vec![true; states.len()];
     }
-    let incoming = Grouped::new(states.len(), || {
+    incoming(states).leading_to(states.iter().map(|state| state.accepts).collect())
+}
+
+/// The predecessors of each state, once for each edge. Linear.
+pub(super) fn incoming(states: &[State]) -> Grouped {
+    Grouped::new(states.len(), || {
         let edges = (0_u32..).zip(states);
         edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
-    });
-    let mut live: Vec<bool> = states.iter().map(|state| state.accepts).collect();
-    let mut open: Vec<u32> = (0..).zip(&live).filter(|(_, live)| **live).map(|(state, _)| state).collect();
-    while let Some(state) = open.pop() {
-        for &from in incoming.of(state) {
-            if !std::mem::replace(&mut live[from as usize], true) {
-                open.push(from);
-            }
-        }
-    }
-    live
+    })
 }
 
 /// The reachable states, numbered breadth-first, with neighbouring edges joined, and a hash of them.

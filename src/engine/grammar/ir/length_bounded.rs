@@ -14,10 +14,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::automaton::{Automaton, Edge, State};
+use super::automaton::{Automaton, Edge, State, incoming};
 use crate::{
-    automata::Grouped,
-    grammar::spelled::{Unfolded, WayOn},
+    grammar::spelled::{CountLevels, Unfolded, WayOn},
     ids::as_index,
 };
 
@@ -35,7 +34,9 @@ pub struct LengthBounded(Arc<Inner>);
 struct Inner {
     automaton: Automaton,
     min: u32,
+    /// The greatest number of characters; without a bound the least, beyond which all numbers are alike.
     max: u32,
+    is_endless: bool,
     /// The place in a string of each state of the automaton.
     places: Box<[CharacterPlace]>,
     /// The states in an order in which bytes that end no character lead to earlier ones.
@@ -53,19 +54,6 @@ struct Inner {
     distances: OnceLock<CountLevels<u32>>,
 }
 
-/// Values of the automaton's states for each count; neighbouring counts with the same values share a level.
-#[derive(Debug)]
-struct CountLevels<V> {
-    /// The level of each count, as an index of `firsts`.
-    of: Box<[u32]>,
-    /// The least count of each level.
-    firsts: Vec<u32>,
-    /// The values, at `level * states + state`.
-    values: Vec<V>,
-    /// The greatest count.
-    max: u32,
-}
-
 /// The rule by which a state's value follows from those of its successors.
 struct Rule<V> {
     none: V,
@@ -76,7 +64,7 @@ struct Rule<V> {
 
 impl PartialEq for LengthBounded {
     fn eq(&self, other: &Self) -> bool {
-        let key = |of: &Self| (of.0.min, of.0.max);
+        let key = |of: &Self| (of.0.min, of.0.max, of.0.is_endless);
         key(self) == key(other) && self.0.automaton == other.0.automaton
     }
 }
@@ -85,7 +73,7 @@ impl Eq for LengthBounded {}
 
 impl std::hash::Hash for LengthBounded {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        (&self.0.automaton, self.0.min, self.0.max).hash(state);
+        (&self.0.automaton, self.lengths()).hash(state);
     }
 }
 
@@ -94,6 +82,15 @@ impl LengthBounded {
     /// `None` if there is none, if some state of the automaton is both between characters and inside of one,
     /// or if there would be too many states or levels. Linear in the edges for each level.
     pub(crate) fn new(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
+        Self::made(automaton, (min, max), false)
+    }
+
+    /// The strings of at least `min` characters, like [`new`](Self::new).
+    pub(crate) fn at_least(automaton: &Automaton, min: u32) -> Option<Self> {
+        Self::made(automaton, (min, min), true)
+    }
+
+    fn made(automaton: &Automaton, (min, max): (u32, u32), is_endless: bool) -> Option<Self> {
         let shift = u32::BITS - max.leading_zeros();
         let states = automaton.states().len();
         if shift >= MAX_NUMBERS.ilog2() || states > MAX_NUMBERS >> shift {
@@ -107,6 +104,7 @@ impl LengthBounded {
             automaton: automaton.clone(),
             min,
             max,
+            is_endless,
             places,
             order,
             shift,
@@ -130,10 +128,10 @@ impl LengthBounded {
         &self.0.automaton
     }
 
-    /// The least and the greatest number of characters.
+    /// The least and the greatest number of characters; `u32::MAX` stands for no bound.
     #[must_use]
     pub fn lengths(&self) -> RangeInclusive<u32> {
-        self.0.min..=self.0.max
+        self.0.min..=if self.0.is_endless { u32::MAX } else { self.0.max }
     }
 
     /// A number above those of all states; the start is 0.
@@ -164,6 +162,7 @@ impl LengthBounded {
     pub(crate) fn after(&self, state: u32, to: u32) -> Option<u32> {
         let (from, count) = self.place(state);
         let count = count + u32::from(self.0.counts(from, to));
+        let count = if self.0.is_endless { count.min(self.0.max) } else { count };
         (count <= self.0.max && self.live_at(count)[to as usize]).then(|| self.state(to, count))
     }
 
@@ -194,6 +193,11 @@ impl LengthBounded {
     /// The counts around `count` at which the same states of the automaton are live.
     pub(crate) fn alike(&self, count: u32) -> RangeInclusive<u32> {
         self.0.live.around(count)
+    }
+
+    /// True if there are finitely many strings, whatever the automaton.
+    pub(crate) fn is_finite(&self) -> bool {
+        !self.0.is_endless
     }
 
     /// The fewest characters from a state of the automaton to an end, if that is within the bounds.
@@ -265,9 +269,10 @@ impl Inner {
         let states = self.automaton.states();
         let mut ends = vec![0; states.len()];
         for (level, live) in self.live.values.chunks_exact(states.len().max(1)).enumerate() {
-            let last = *self.live.around(self.live.firsts[level]).end();
+            let last = *self.live.around(self.live.first(level)).end();
+            let dead = if self.is_endless { u32::MAX } else { last + 1 };
             let live = ends.iter_mut().zip(live).filter(|(_, live)| **live && last >= self.min);
-            live.for_each(|(end, _)| *end = last + 1);
+            live.for_each(|(end, _)| *end = dead);
         }
         ends.into()
     }
@@ -275,7 +280,7 @@ impl Inner {
     /// For each state, the least of the ends of all states reachable from it. Linear in the edges.
     fn tight(&self) -> Box<[u32]> {
         let (states, ends) = (self.automaton.states(), &self.ends);
-        let incoming = self.incoming();
+        let incoming = incoming(states);
         // A search backwards, from the least end up, so that each state is first met from the least that it
         // can reach.
         let mut order: Vec<u32> = (0..).take(states.len()).collect();
@@ -298,7 +303,6 @@ impl Inner {
     /// string can only end, or only go on.
     fn free(&self) -> Box<[bool]> {
         let states = self.automaton.states();
-        let incoming = self.incoming();
         let is_bound = |at: &u32| {
             let mut ends = states[*at as usize]
                 .edges
@@ -307,23 +311,8 @@ impl Inner {
             let first = ends.next();
             self.places[*at as usize] == CharacterPlace::BETWEEN && ends.all(|end| Some(end) == first)
         };
-        let mut found: Box<[bool]> = states.iter().map(|_| true).collect();
-        let mut open: Vec<u32> = (0..).take(states.len()).filter(is_bound).collect();
-        while let Some(state) = open.pop() {
-            if std::mem::replace(&mut found[state as usize], false) {
-                open.extend(incoming.of(state));
-            }
-        }
-        found
-    }
-
-    /// The predecessors of each state.
-    fn incoming(&self) -> Grouped {
-        let states = self.automaton.states();
-        Grouped::new(states.len(), || {
-            let edges = (0_u32..).zip(states);
-            edges.flat_map(|(from, state)| state.edges.iter().map(move |edge| (edge.to, from)))
-        })
+        let bound = incoming(states).leading_to((0..).take(states.len()).map(|at| is_bound(&at)).collect());
+        bound.into_iter().map(|bound| !bound).collect()
     }
 
     /// The values of all states for each count, each from those of its successors; `None` if that takes more
@@ -348,6 +337,11 @@ impl Inner {
                 });
             }
             let same = now == last;
+            if !same && self.is_endless && count == self.max {
+                // The greatest count leads to itself.
+                std::mem::swap(&mut last, &mut now);
+                continue;
+            }
             if !same || firsts.is_empty() {
                 values.extend_from_slice(&now);
                 firsts.push(count);
@@ -364,41 +358,6 @@ impl Inner {
             count = lower;
         }
         Some(CountLevels::turned(self.max, firsts, &values, states.len()))
-    }
-}
-
-impl<V> Default for CountLevels<V> {
-    fn default() -> Self {
-        Self { of: Box::default(), firsts: Vec::new(), values: Vec::new(), max: 0 }
-    }
-}
-
-impl<V: Copy> CountLevels<V> {
-    /// Reverses levels that were made from the greatest count down.
-    fn turned(max: u32, mut firsts: Vec<u32>, values: &[V], states: usize) -> Self {
-        firsts.reverse();
-        let values = values.chunks_exact(states.max(1)).rev().flatten().copied().collect();
-        let ends = firsts.iter().skip(1).copied().chain([max + 1]);
-        let of = (0_u32..).zip(firsts.iter().zip(ends));
-        let of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
-        Self { of, firsts, values, max }
-    }
-
-    /// The values at a count, by state.
-    fn of(&self, states: usize, count: u32) -> &[V] {
-        let level = self.of[count as usize] as usize;
-        &self.values[level * states..][..states]
-    }
-
-    /// The counts of the same level as this one.
-    fn around(&self, count: u32) -> RangeInclusive<u32> {
-        let level = self.of[count as usize] as usize;
-        let last = self.firsts.get(level + 1).map_or(self.max, |end| end - 1);
-        self.firsts[level]..=last
-    }
-
-    fn bytes(&self) -> usize {
-        size_of_val(&*self.of) + size_of_val(&*self.firsts) + size_of_val(&*self.values)
     }
 }
 

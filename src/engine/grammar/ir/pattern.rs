@@ -88,8 +88,11 @@ impl Pattern {
     /// millions: then an [`Automaton`] that counts is needed.
     #[must_use]
     pub fn length_bounded(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
-        let bounded = LengthBounded::new(automaton, min, max)?;
-        Some(Self { kind: PatternKind::LengthBounded(bounded), after_new_item: false })
+        LengthBounded::new(automaton, min, max).map(Self::bounded)
+    }
+
+    pub(in crate::grammar) fn bounded(bounded: LengthBounded) -> Self {
+        Self { kind: PatternKind::LengthBounded(bounded), after_new_item: false }
     }
 
     /// The strings of an automaton over characters.

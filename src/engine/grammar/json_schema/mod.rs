@@ -12,8 +12,8 @@
 //! allow that.
 
 pub mod leaf;
-pub mod numbers;
-pub mod strings;
+mod numbers;
+mod strings;
 
 mod algebra;
 pub(super) mod arguments;
@@ -53,6 +53,8 @@ use crate::{
 };
 
 pub(super) use self::report::{key_span, keyword_warnings};
+#[cfg(test)]
+pub(crate) use self::strings::pattern_as_spelled;
 pub use self::{
     automata::AutomataCache,
     emit::Outline,

@@ -6,7 +6,7 @@ use crate::{
         spelled::Unfolded, substring,
     },
     ids::{ExprId, as_index},
-    limits::{Budget, LimitExceeded},
+    limits::{Budget, LimitExceeded, Limits},
 };
 
 use super::{
@@ -23,6 +23,18 @@ pub(super) struct LazyLanguage {
     pub(super) text: Language,
     /// The texts that a lexer has read when the rule is complete.
     pub(super) whole: Language,
+}
+
+/// The language of a leaf of a grammar.
+fn language_of(kind: &PatternKind, limits: &Limits) -> Result<Language, LimitExceeded> {
+    let automaton = match kind {
+        PatternKind::Expression(hir) => return Language::of(hir, limits),
+        PatternKind::Automaton(automaton) => automaton,
+        PatternKind::Substrings(text) => &substring::of_text(text)?,
+        PatternKind::LengthBounded(bounded) => &bounded.product(limits.dfa_states)?,
+        PatternKind::Spelled(spelled) => &spelled.product(limits.dfa_states)?,
+    };
+    Ok(Language::of_automaton(automaton))
 }
 
 impl<'a, 't> LarkTranslator<'a, 't, '_> {
@@ -58,19 +70,7 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
                 if let Some(class) = leaf.classes().first() {
                     return Err(self.no_automaton(class.name(), expr.span));
                 }
-                match leaf.kind() {
-                    PatternKind::Expression(hir) => Language::of(hir, limits),
-                    PatternKind::Automaton(automaton) => Ok(Language::of_automaton(automaton)),
-                    PatternKind::Substrings(text) => {
-                        substring::of_text(text).map(|automaton| Language::of_automaton(&automaton))
-                    }
-                    PatternKind::LengthBounded(bounded) => {
-                        bounded.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
-                    }
-                    PatternKind::Spelled(spelled) => {
-                        spelled.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
-                    }
-                }
+                language_of(leaf.kind(), limits)
             }
         };
         made.map_err(|limit| self.limit(limit, expr.span))
@@ -100,24 +100,7 @@ impl<'a, 't> LarkTranslator<'a, 't, '_> {
         let made = match place.scope.meaning(name) {
             Some(Meaning::Imported(expression)) => {
                 let (pattern, _) = regex::leaf(expression, "", self.limits)?;
-                match pattern.kind() {
-                    PatternKind::Expression(hir) => {
-                        Language::of(hir, self.limits).map_err(|limit| self.limit(limit, span))?
-                    }
-                    PatternKind::Automaton(automaton) => Language::of_automaton(automaton),
-                    PatternKind::Substrings(text) => {
-                        let automaton = substring::of_text(text).map_err(|limit| self.limit(limit, span))?;
-                        Language::of_automaton(&automaton)
-                    }
-                    PatternKind::LengthBounded(bounded) => {
-                        let all = bounded.product(self.limits.dfa_states);
-                        Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
-                    }
-                    PatternKind::Spelled(spelled) => {
-                        let all = spelled.product(self.limits.dfa_states);
-                        Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
-                    }
-                }
+                language_of(pattern.kind(), self.limits).map_err(|limit| self.limit(limit, span))?
             }
             Some(Meaning::Defined(definition)) if is_terminal(name) => {
                 // Terminals in terminals have no cycle, but may be nested as deep as the text likes.

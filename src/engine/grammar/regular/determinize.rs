@@ -8,7 +8,10 @@ use regex_automata::{
     util::primitives::StateID,
 };
 
-use crate::{automata::minimize::NONE, grammar::automaton::Automaton as ByteAutomaton};
+use crate::{
+    automata::minimize::{DfaTable, NONE},
+    grammar::automaton::Automaton as ByteAutomaton,
+};
 
 /// Upper bound on the bytes that `regex-automata` needs for a DFA state: a row of 256, and its set of NFA
 /// states.
@@ -21,20 +24,17 @@ const MORE_STATES: usize = 64;
 /// An automaton under construction: any classes, any numbering, dead states allowed.
 #[derive(Debug, Clone)]
 pub(crate) struct RawDfa {
-    /// The class of each byte, below `class_count`.
+    /// The class of each byte.
     pub(crate) classes: Box<[u8; 256]>,
-    /// The number of classes.
-    pub(crate) class_count: usize,
-    /// `state * class_count + class` -> state or [`NONE`]; the start is state 0.
-    pub(crate) transitions: Vec<u32>,
-    /// True for the states that accept.
-    pub(crate) accepting: Vec<bool>,
+    /// The automaton, whose symbols are these classes.
+    pub(crate) table: DfaTable,
 }
 
 impl Default for RawDfa {
     /// The automaton with one class and no state.
     fn default() -> Self {
-        Self { classes: Box::new([0; 256]), class_count: 1, transitions: Vec::new(), accepting: Vec::new() }
+        let table = DfaTable { width: 1, transitions: Vec::new(), accepting: Vec::new() };
+        Self { classes: Box::new([0; 256]), table }
     }
 }
 
@@ -53,48 +53,16 @@ impl From<&ByteAutomaton> for RawDfa {
         for byte in 1..256 {
             classes[byte] = classes[byte - 1] + u8::from(begins[byte]);
         }
-        let class_count = usize::from(classes[255]) + 1;
-        let mut transitions = vec![NONE; states.len() * class_count];
-        for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
+        let width = usize::from(classes[255]) + 1;
+        let mut transitions = vec![NONE; states.len() * width];
+        for (state, row) in states.iter().zip(transitions.chunks_exact_mut(width)) {
             for edge in &state.edges {
                 let (first, last) = (classes[usize::from(edge.first)], classes[usize::from(edge.last)]);
                 row[usize::from(first)..=usize::from(last)].fill(edge.to);
             }
         }
         let accepting = states.iter().map(|state| state.accepts).collect();
-        Self { classes, class_count, transitions, accepting }
-    }
-}
-
-impl RawDfa {
-    /// Drops states from which nothing can be accepted; `None` if the start is one. Unreachable states may
-    /// stay.
-    pub(crate) fn trimmed(mut self) -> Option<Self> {
-        let (count, width) = (self.accepting.len(), self.class_count);
-        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
-        for (from, row) in self.transitions.chunks_exact(width.max(1)).enumerate() {
-            for &to in row.iter().filter(|to| **to != NONE) {
-                incoming[to as usize].push(u32::try_from(from).ok()?);
-            }
-        }
-        let mut live = self.accepting.clone();
-        let mut work: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
-        while let Some(state) = work.pop() {
-            for &from in &incoming[state] {
-                if !std::mem::replace(&mut live[from as usize], true) {
-                    work.push(from as usize);
-                }
-            }
-        }
-        if !live.first().copied().unwrap_or(false) {
-            return None;
-        }
-        for to in &mut self.transitions {
-            if *to != NONE && !live[*to as usize] {
-                *to = NONE;
-            }
-        }
-        Some(self)
+        Self { classes, table: DfaTable { width, transitions, accepting } }
     }
 }
 
@@ -138,20 +106,15 @@ fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
     let start = dense.universal_start_state(Anchored::Yes)?;
     let mut number: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
     let mut order = vec![start];
-    let mut raw = RawDfa {
-        classes,
-        class_count: representatives.len(),
-        transitions: Vec::new(),
-        accepting: Vec::new(),
-    };
+    let mut table = DfaTable { width: representatives.len(), transitions: Vec::new(), accepting: Vec::new() };
     let mut next = 0;
     while next < order.len() {
         let state = order[next];
-        raw.accepting.push(dense.is_match_state(dense.next_eoi_state(state)));
+        table.accepting.push(dense.is_match_state(dense.next_eoi_state(state)));
         for &byte in &representatives {
             let to = dense.next_state(state, byte);
             if dense.is_dead_state(to) {
-                raw.transitions.push(NONE);
+                table.transitions.push(NONE);
                 continue;
             }
             let fresh = u32::try_from(order.len()).ok()?;
@@ -159,12 +122,12 @@ fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
                 order.push(to);
                 fresh
             });
-            raw.transitions.push(to);
+            table.transitions.push(to);
         }
         if order.len() > max_states {
             return None;
         }
         next += 1;
     }
-    Some(raw)
+    Some(RawDfa { classes, table })
 }

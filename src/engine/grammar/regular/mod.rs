@@ -27,7 +27,9 @@ use crate::{
     limits::{Budget, LimitExceeded, Limits},
 };
 
-pub(crate) use self::determinize::{RawDfa, determinize};
+use self::determinize::determinize;
+
+pub(crate) use self::determinize::RawDfa;
 
 /// A regular language over bytes. Its automaton is minimal and trimmed; that of the empty language has no
 /// states.
@@ -50,16 +52,7 @@ impl Language {
     /// cancelled.
     pub(crate) fn of(hir: &Hir, limits: &Limits) -> Result<Self, LimitExceeded> {
         limits.look()?;
-        let nfa = thompson::Compiler::new()
-            .configure(
-                thompson::Config::new()
-                    .utf8(false)
-                    .which_captures(WhichCaptures::None)
-                    .nfa_size_limit(Some(limits.nfa_bytes)),
-            )
-            .build_from_hir(hir)
-            .map_err(|_| too_large(limits))?;
-        determinize(&nfa, limits.dfa_states).map(Self::minimal).ok_or_else(|| too_many(limits))
+        automaton_of(hir, limits.dfa_states, limits).map(Self::minimal)
     }
 
     /// The language of an automaton.
@@ -80,24 +73,18 @@ impl Language {
 
     /// The language of a raw automaton. `O(n c log n)` for `n` states and `c` classes.
     fn minimal(raw: RawDfa) -> Self {
-        let Some(trimmed) = raw.trimmed() else {
-            let none = RawDfa { transitions: Vec::new(), accepting: Vec::new(), ..RawDfa::default() };
-            return Self { dfa: none };
-        };
-        let RawDfa { classes, class_count, transitions, accepting } = trimmed;
-        let table = minimize(&DfaTable { width: class_count, transitions, accepting });
-        let (transitions, accepting) = (table.transitions, table.accepting);
-        Self { dfa: RawDfa { classes, class_count, transitions, accepting } }
+        let table = raw.table.trimmed().map(|table| minimize(&table));
+        Self { dfa: table.map_or_else(RawDfa::default, |table| RawDfa { table, ..raw }) }
     }
 
     /// True if the language has no text.
     pub(crate) fn is_empty(&self) -> bool {
-        self.dfa.accepting.is_empty()
+        self.dfa.table.accepting.is_empty()
     }
 
     /// True if the language has the empty text.
     pub(crate) fn has_empty_text(&self) -> bool {
-        self.dfa.accepting.first() == Some(&true)
+        self.dfa.table.accepting.first() == Some(&true)
     }
 
     /// The concatenation of the parts.
@@ -163,15 +150,16 @@ impl Language {
     /// one.
     pub(crate) fn shortest(&self) -> Self {
         let mut dfa = self.dfa.clone();
-        let rows = dfa.transitions.chunks_exact_mut(dfa.class_count.max(1));
-        rows.zip(&dfa.accepting).filter(|(_, accepts)| **accepts).for_each(|(row, _)| row.fill(NONE));
+        let DfaTable { width, transitions, accepting } = &mut dfa.table;
+        let rows = transitions.chunks_exact_mut(*width);
+        rows.zip(accepting).filter(|(_, accepts)| **accepts).for_each(|(row, _)| row.fill(NONE));
         Self::minimal(dfa)
     }
 
     /// The language as a leaf of a grammar.
     pub(crate) fn automaton(&self, limits: &Limits) -> Result<Automaton, LimitExceeded> {
-        let rows = self.dfa.transitions.chunks_exact(self.dfa.class_count.max(1));
-        let states = rows.zip(&self.dfa.accepting).map(|(row, &accepts)| State {
+        let rows = self.dfa.table.transitions.chunks_exact(self.dfa.table.width);
+        let states = rows.zip(&self.dfa.table.accepting).map(|(row, &accepts)| State {
             accepts,
             edges: ranges(&self.dfa.classes, row)
                 .into_iter()
@@ -211,11 +199,11 @@ impl Language {
         if self.is_empty() {
             return Ok((builder.add_fail()?, end));
         }
-        let mut states = Vec::with_capacity(self.dfa.accepting.len());
-        for _ in 0..self.dfa.accepting.len() {
+        let mut states = Vec::with_capacity(self.dfa.table.accepting.len());
+        for _ in 0..self.dfa.table.accepting.len() {
             states.push(builder.add_union(Vec::new())?);
         }
-        for (at, row) in self.dfa.transitions.chunks_exact(self.dfa.class_count).enumerate() {
+        for (at, row) in self.dfa.table.transitions.chunks_exact(self.dfa.table.width).enumerate() {
             let ways: Vec<Transition> = ranges(&self.dfa.classes, row)
                 .into_iter()
                 .map(|(start, end, to)| Transition { start, end, next: states[to as usize] })
@@ -224,7 +212,7 @@ impl Language {
                 let ways = builder.add_sparse(ways)?;
                 builder.patch(states[at], ways)?;
             }
-            if self.dfa.accepting[at] {
+            if self.dfa.table.accepting[at] {
                 builder.patch(states[at], end)?;
             }
         }
@@ -244,6 +232,24 @@ fn ranges(classes: &[u8; 256], row: &[u32]) -> Vec<(u8, u8, u32)> {
         }
     }
     found
+}
+
+/// The automaton of an expression, by an NFA, of at most `most` states before it is minimised.
+///
+/// # Errors
+/// If automata would be larger than that, or than the limits allow.
+pub(crate) fn automaton_of(hir: &Hir, most: usize, limits: &Limits) -> Result<RawDfa, LimitExceeded> {
+    let nfa = thompson::Compiler::new()
+        .configure(
+            thompson::Config::new()
+                .utf8(false)
+                .which_captures(WhichCaptures::None)
+                .nfa_size_limit(Some(limits.nfa_bytes)),
+        )
+        .build_from_hir(hir)
+        .map_err(|_| too_large(limits))?;
+    let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", most);
+    determinize(&nfa, most).ok_or_else(too_many)
 }
 
 fn too_many(limits: &Limits) -> LimitExceeded {
@@ -276,10 +282,10 @@ impl Language {
     /// the numbers of states.
     pub(crate) fn before(&self, suffix: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
         limits.look()?;
-        let (mine, other) = (&self.dfa, &suffix.dfa);
+        let (mine, other) = (&self.dfa.table, &suffix.dfa.table);
         let width = other.accepting.len();
         let pairs = mine.accepting.len().saturating_mul(width);
-        let (_, joined) = joined(mine, other);
+        let (_, joined) = joined(&self.dfa, &suffix.dfa);
         if pairs > limits.dfa_states.saturating_mul(64) {
             return Err(too_many(limits));
         }
@@ -302,17 +308,10 @@ impl Language {
             })
         });
         let ends = |(left, right): (usize, usize)| mine.accepting[left] && other.accepting[right];
-        let mut found: Vec<bool> = all().map(ends).collect();
-        let mut open: Vec<u32> = numbers.zip(&found).filter(|(_, found)| **found).map(|(at, _)| at).collect();
-        while let Some(at) = open.pop() {
-            for &from in incoming.of(at) {
-                if !std::mem::replace(&mut found[from as usize], true) {
-                    open.push(from);
-                }
-            }
-        }
+        let found = incoming.leading_to(all().map(ends).collect());
         let accepting = (0..mine.accepting.len()).map(|left| width > 0 && found[left * width]).collect();
-        Ok(Self::minimal(RawDfa { accepting, ..mine.clone() }))
+        let table = DfaTable { accepting, ..mine.clone() };
+        Ok(Self::minimal(RawDfa { table, classes: self.dfa.classes.clone() }))
     }
 
     /// The product construction. `keep` decides by membership in both; it must be false of texts that are not
@@ -332,19 +331,18 @@ impl Language {
         let start = (0_usize, (!other.is_empty()).then_some(0_usize));
         let mut number: HashMap<(usize, Option<usize>), u32> = HashMap::from([(start, 0)]);
         let mut order = vec![start];
-        let mut raw =
-            RawDfa { classes, class_count: pairs.len(), transitions: Vec::new(), accepting: Vec::new() };
-        while let Some(&(left, right)) = order.get(raw.accepting.len()) {
-            let in_other = right.is_some_and(|right| other.dfa.accepting[right]);
-            raw.accepting.push(keep(self.dfa.accepting[left], in_other));
+        let mut made = DfaTable { width: pairs.len(), transitions: Vec::new(), accepting: Vec::new() };
+        while let Some(&(left, right)) = order.get(made.accepting.len()) {
+            let in_other = right.is_some_and(|right| other.dfa.table.accepting[right]);
+            made.accepting.push(keep(self.dfa.table.accepting[left], in_other));
             for &(one, two) in &pairs {
-                let Some(left) = step(&self.dfa, left, one) else {
-                    raw.transitions.push(NONE);
+                let Some(left) = step(&self.dfa.table, left, one) else {
+                    made.transitions.push(NONE);
                     continue;
                 };
-                let to = (left, right.and_then(|right| step(&other.dfa, right, two)));
+                let to = (left, right.and_then(|right| step(&other.dfa.table, right, two)));
                 let fresh = ids::number(order.len(), "states of a product")?;
-                raw.transitions.push(*number.entry(to).or_insert_with(|| {
+                made.transitions.push(*number.entry(to).or_insert_with(|| {
                     order.push(to);
                     fresh
                 }));
@@ -353,12 +351,12 @@ impl Language {
                 return Err(too_many(limits));
             }
         }
-        Ok(Self::minimal(raw))
+        Ok(Self::minimal(RawDfa { classes, table: made }))
     }
 }
 
-fn step(dfa: &RawDfa, state: usize, class: u8) -> Option<usize> {
-    let to = dfa.transitions[state * dfa.class_count + usize::from(class)];
+fn step(dfa: &DfaTable, state: usize, class: u8) -> Option<usize> {
+    let to = dfa.transitions[state * dfa.width + usize::from(class)];
     (to != NONE).then_some(to as usize)
 }
 

@@ -6,10 +6,9 @@
 
 use hashbrown::HashMap;
 
-use super::lengths::leading_to;
 use crate::automata::{
     Grouped,
-    minimize::{DfaTable, NONE},
+    minimize::{DfaTable, NONE, incoming},
 };
 
 /// Least length of a long text, in characters. Few tokens of a vocabulary are long.
@@ -89,7 +88,7 @@ impl Parts {
             part_of.push(part);
         }
         let changed = (0..).take(part_of.len()).collect();
-        Self { part_of, sizes, next, changed, back: leading_to(table) }
+        Self { part_of, sizes, next, changed, back: incoming(table.width, &table.transitions) }
     }
 
     /// One round of refinement: tells states apart whose successors the last round told apart.

@@ -8,9 +8,12 @@
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
 use super::{lexer::CharacterLexer, numbers::NO_END};
-use crate::automata::{
-    Grouped,
-    minimize::{DfaTable, NONE},
+use crate::{
+    automata::{
+        Grouped,
+        minimize::{DfaTable, NONE, distances},
+    },
+    ids::as_index,
 };
 
 /// Limit on the transitions looked at below the least length, which take some 10 ms.
@@ -37,6 +40,64 @@ impl Bounds {
     }
 }
 
+/// Values of the automaton's states for each count; neighbouring counts with the same values share a level.
+#[derive(Debug)]
+pub(in crate::grammar) struct CountLevels<V> {
+    /// The level of each count, as an index of `firsts`.
+    of: Box<[u32]>,
+    /// The least count of each level.
+    firsts: Vec<u32>,
+    /// The values, at `level * states + state`.
+    pub(in crate::grammar) values: Vec<V>,
+    /// The greatest count.
+    max: u32,
+}
+
+impl<V> Default for CountLevels<V> {
+    fn default() -> Self {
+        Self { of: Box::default(), firsts: Vec::new(), values: Vec::new(), max: 0 }
+    }
+}
+
+impl<V: Copy> CountLevels<V> {
+    /// Reverses levels that were made from the greatest count down.
+    pub(in crate::grammar) fn turned(max: u32, mut firsts: Vec<u32>, values: &[V], states: usize) -> Self {
+        firsts.reverse();
+        let values = values.chunks_exact(states.max(1)).rev().flatten().copied().collect();
+        let ends = firsts.iter().skip(1).copied().chain([max + 1]);
+        let of = (0_u32..).zip(firsts.iter().zip(ends));
+        let of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
+        Self { of, firsts, values, max }
+    }
+
+    /// The values at a count, by state.
+    pub(in crate::grammar) fn of(&self, states: usize, count: u32) -> &[V] {
+        let level = self.of[count as usize] as usize;
+        &self.values[level * states..][..states]
+    }
+
+    /// The values at a count, if it has any.
+    fn get(&self, states: usize, count: u32) -> Option<&[V]> {
+        (as_index(count) < self.of.len()).then(|| self.of(states, count))
+    }
+
+    /// The least count of a level.
+    pub(in crate::grammar) fn first(&self, level: usize) -> u32 {
+        self.firsts[level]
+    }
+
+    /// The counts of the same level as this one.
+    pub(in crate::grammar) fn around(&self, count: u32) -> RangeInclusive<u32> {
+        let level = self.of[count as usize] as usize;
+        let last = self.firsts.get(level + 1).map_or(self.max, |end| end - 1);
+        self.firsts[level]..=last
+    }
+
+    pub(in crate::grammar) fn bytes(&self) -> usize {
+        size_of_val(&*self.of) + size_of_val(&*self.firsts) + size_of_val(&*self.values)
+    }
+}
+
 /// The live states at each count.
 #[derive(Debug)]
 pub(super) struct LiveCounts {
@@ -45,12 +106,8 @@ pub(super) struct LiveCounts {
     shortest: Box<[u32]>,
     /// The greatest of these, over all states.
     farthest: u32,
-    /// The level of each count below the least length; counts of one level have the same live states.
-    level_of: Box<[u32]>,
-    /// The least count of each level.
-    firsts: Box<[u32]>,
-    /// The states that are live at each level: `level * states + state`.
-    levels: Box<[bool]>,
+    /// The states that are live at each count below the least length.
+    levels: CountLevels<bool>,
     distances: Option<Distances>,
 }
 
@@ -83,36 +140,6 @@ impl Back {
     fn of(&self, state: u32) -> impl Iterator<Item = (u32, u32)> {
         self.from.of(state).iter().map(|cell| (cell / self.width, cell % self.width))
     }
-}
-
-/// The predecessors of each state.
-pub(super) fn leading_to(table: &DfaTable) -> Grouped {
-    let states = (0..).zip(table.transitions.chunks_exact(table.width));
-    let ways = states.flat_map(|(state, row)| row.iter().map(move |&to| (to, state)));
-    let ways: Vec<(u32, u32)> = ways.filter(|(to, _)| *to != NONE).collect();
-    Grouped::new(table.accepting.len(), || ways.iter().copied())
-}
-
-/// The fewest characters from each state to an end. Breadth-first search, linear.
-fn shortest(table: &DfaTable, back: &Back) -> Box<[u32]> {
-    let mut found = vec![NO_END; table.accepting.len()];
-    let mut now: Vec<u32> =
-        (0..).zip(&table.accepting).filter(|(_, ends)| **ends).map(|(at, _)| at).collect();
-    for length in 0.. {
-        // A state is met by each edge that leaves it, and goes on once: else states multiply with lengths.
-        now.retain(|&state| {
-            let is_new = found[state as usize] == NO_END;
-            if is_new {
-                found[state as usize] = length;
-            }
-            is_new
-        });
-        now = now.iter().flat_map(|&state| back.of(state)).map(|(from, _)| from).collect();
-        if now.is_empty() {
-            break;
-        }
-    }
-    found.into()
 }
 
 /// The fewest bytes from each state to an end, quote included, and the fewest characters of a text with that
@@ -157,42 +184,16 @@ pub(super) fn free_distances(table: &DfaTable, lexer: &CharacterLexer) -> Box<[u
         .collect()
 }
 
-/// True if there are finitely many texts. Texts of any length are read from states on a cycle, or that lead
-/// to one: Kahn's topological sort finds whether there is a cycle. Linear.
-pub(super) fn is_finite(table: &DfaTable) -> bool {
-    let back = leading_to(table);
-    let ways = |row: &[u32]| row.iter().filter(|to| **to != NONE).count();
-    let mut left: Vec<usize> = table.transitions.chunks_exact(table.width).map(ways).collect();
-    let mut open: Vec<u32> = (0..).zip(&left).filter(|(_, left)| **left == 0).map(|(at, _)| at).collect();
-    let mut taken = 0;
-    while let Some(state) = open.pop() {
-        taken += 1;
-        for &from in back.of(state) {
-            left[from as usize] -= 1;
-            if left[from as usize] == 0 {
-                open.push(from);
-            }
-        }
-    }
-    taken == left.len()
-}
-
 impl LiveCounts {
     /// Finds the live states of a table whose states all lead to an end. `None` if that would take too long,
     /// or too much memory.
     pub(super) fn new(table: &DfaTable, lexer: &CharacterLexer, bounds: Bounds) -> Option<Self> {
         let back = Back::new(table, lexer.classes());
-        let shortest = shortest(table, &back);
+        let ends = |state: u32| table.accepting[state as usize];
+        let shortest = distances((table.width, &table.transitions), ends, |_| true).into_boxed_slice();
         let farthest = shortest.iter().copied().max().unwrap_or(0);
-        let mut lengths = Self {
-            bounds,
-            shortest,
-            farthest,
-            level_of: Box::default(),
-            firsts: Box::default(),
-            levels: Box::default(),
-            distances: None,
-        };
+        let mut lengths =
+            Self { bounds, shortest, farthest, levels: CountLevels::default(), distances: None };
         if bounds != Bounds::NONE {
             lengths.sweep(table)?;
             lengths.distances = Some(lengths.distances_of(table, lexer, &back)?);
@@ -228,12 +229,9 @@ impl LiveCounts {
             }
             last = now;
         }
-        firsts.reverse();
-        self.levels = levels.chunks_exact(states.max(1)).rev().flatten().copied().collect();
-        let ends = firsts.iter().skip(1).copied().chain([min]);
-        let of = (0_u32..).zip(firsts.iter().zip(ends));
-        self.level_of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
-        self.firsts = firsts.into();
+        if let Some(last) = min.checked_sub(1) {
+            self.levels = CountLevels::turned(last, firsts, &levels, states);
+        }
         Some(())
     }
 
@@ -313,8 +311,8 @@ impl LiveCounts {
 
     /// True if a string that has reached a state after a number of characters can still end.
     pub(super) fn is_live(&self, state: u32, count: u32) -> bool {
-        if let Some(&level) = self.level_of.get(count as usize) {
-            return self.levels[level as usize * self.shortest.len() + state as usize];
+        if let Some(live) = self.levels.get(self.shortest.len(), count) {
+            return live[state as usize];
         }
         let left =
             |max: u32| max.checked_sub(count).is_some_and(|left| self.shortest[state as usize] <= left);
@@ -345,16 +343,13 @@ impl LiveCounts {
 
     /// True if all states are live at a count, which is below the least length.
     pub(super) fn are_all_live(&self, count: u32) -> bool {
-        let states = self.shortest.len();
-        let level = self.level_of.get(count as usize).map(|level| *level as usize * states);
-        level.is_some_and(|level| self.levels[level..][..states].iter().all(|live| *live))
+        let level = self.levels.get(self.shortest.len(), count);
+        level.is_some_and(|level| level.iter().all(|live| *live))
     }
 
     /// The counts at which the same states are live as at this one, which is below the least length.
     pub(super) fn alike(&self, count: u32) -> Option<RangeInclusive<u32>> {
-        let level = *self.level_of.get(count as usize)? as usize;
-        let end = self.firsts.get(level + 1).copied().unwrap_or(self.bounds.min);
-        Some(self.firsts[level]..=end - 1)
+        (count < self.bounds.min).then(|| self.levels.around(count))
     }
 
     /// Memory, in bytes.
@@ -363,7 +358,6 @@ impl LiveCounts {
             let Distances { free, near, below } = distances;
             [free, near, below].map(|list| size_of_val(&**list)).iter().sum()
         });
-        let lists = [&self.shortest, &self.level_of, &self.firsts].map(|list| size_of_val(&**list));
-        distances + lists.iter().sum::<usize>() + size_of_val(&*self.levels)
+        distances + size_of_val(&*self.shortest) + self.levels.bytes()
     }
 }

@@ -31,13 +31,14 @@ use self::{
 use super::automaton::{Automaton, Edge, State};
 use crate::{
     automata::{
-        minimize::{DfaTable, NONE},
+        minimize::{DfaTable, NONE, longest},
         mix,
     },
     limits::{Budget, LimitExceeded},
 };
 
 pub use self::lengths::Bounds;
+pub(in crate::grammar) use self::lengths::CountLevels;
 pub(crate) use self::{
     alike::{Alike, LONG},
     numbers::{MayNumber, OutOfNumbers, SpelledPlace, TextAt},
@@ -310,7 +311,8 @@ impl Spelled {
 
     /// True if there are finitely many strings. Linear.
     pub(crate) fn is_finite(&self) -> bool {
-        self.bounds().max.is_some() || lengths::is_finite(&self.language.table)
+        let table = &self.language.table;
+        self.bounds().max.is_some() || longest(table.width, &table.transitions)[0].is_some()
     }
 
     /// A name that tells a state from others, the same in every run.

@@ -7,7 +7,7 @@ use regex_automata::{
 };
 
 use super::*;
-use crate::{ids::as_index, scanner::NONE};
+use crate::{automata::minimize::DfaTable, ids::as_index, scanner::NONE};
 
 fn hir(pattern: &str) -> Hir {
     regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap()
@@ -102,7 +102,8 @@ proptest! {
         classes.iter_mut().zip(0..=u8::MAX).for_each(|(class, byte)| *class = byte);
         let mut accepting = vec![false; bytes.len()];
         accepting.push(true);
-        let chain = TerminalDfa::from_raw(RawDfa { classes, class_count: 256, transitions, accepting });
+        let table = DfaTable { width: 256, transitions, accepting };
+        let chain = TerminalDfa::from_raw(RawDfa { classes, table });
         prop_assert_eq!(TerminalDfa::literal(&bytes), chain);
     }
 

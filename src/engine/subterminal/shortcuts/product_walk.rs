@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, ops::Range};
 
-use super::counted::{Home, next};
+use super::characters::{Home, next};
 use crate::{
     scanner::{NONE, TerminalDfa},
     vocab::byte_kind,
@@ -61,9 +61,6 @@ pub(in crate::subterminal) struct TextLevels {
 }
 
 impl TextLevels {
-    /// The level of texts inside a string, where nothing ends.
-    pub(in crate::subterminal) const INSIDE: usize = 1;
-
     /// Computes the levels of a common terminal. Linear in its states and bytes.
     pub(in crate::subterminal) fn new(common: &TerminalDfa, home: Option<Home>) -> Self {
         let ending = if common.accepts_empty() { 0 } else { ending(common) };

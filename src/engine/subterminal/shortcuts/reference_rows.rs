@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
-use super::counted::{Counted, DfaPair, Home, next};
+use super::characters::{Home, next};
 use super::product_walk::{LEVELS, NEVER, Pair, TextLevels, side_by_side, told_apart};
 use crate::ids::TrieNodeId;
 use crate::scanner::{NONE, TerminalDfa};
@@ -40,8 +40,6 @@ pub(in crate::subterminal) struct PatchedRow {
 pub(in crate::subterminal) struct DfaDelta {
     common: Arc<TerminalDfa>,
     pairs: Box<[Pair]>,
-    /// Set if the terminal differs from the common one by a count of characters alone.
-    counted: Option<Counted>,
     levels: TextLevels,
     /// Does the common one say nothing about where texts end? True if it accepts the empty text, such as any
     /// characters of a string: pieces of a counted string go on as it does, and end elsewhere.
@@ -60,27 +58,12 @@ impl DfaDelta {
         let levels = levels.beside(dfa, common, home);
         let bytes = told_apart(dfa, common, &levels);
         let pairs = side_by_side(dfa, common, &levels, &bytes);
-        let counted = home.and_then(|home| {
-            let beside = DfaPair { dfa, common, bytes: &bytes };
-            let same = |state: u32| !endless && pairs[state as usize].apart[0] == NEVER;
-            Counted::new(&beside, home, |state| pairs[state as usize].partner, same)
-        });
-        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), counted, levels, endless }
-    }
-
-    /// Returns the counter, if the terminal differs by a count of characters alone.
-    pub(in crate::subterminal) fn counted(&self) -> Option<&Counted> {
-        self.counted.as_ref()
+        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), levels, endless }
     }
 
     /// Returns the state of the common terminal that a state is compared with.
     pub(in crate::subterminal) fn partner(&self, state: u32) -> Option<u32> {
         known(self.pairs[state as usize].partner)
-    }
-
-    /// Length of the shortest text inside a string that a state and its partner treat differently.
-    pub(in crate::subterminal) fn apart_inside(&self, state: u32) -> u32 {
-        self.pairs[state as usize].apart[TextLevels::INSIDE]
     }
 
     /// Do a state and its partner treat all texts alike?
@@ -90,7 +73,7 @@ impl DfaDelta {
 
     /// Memory, in bytes.
     pub(in crate::subterminal) fn bytes(&self) -> usize {
-        size_of_val(&*self.pairs) + self.counted.as_ref().map_or(0, Counted::bytes)
+        size_of_val(&*self.pairs)
     }
 
     /// Are exits taken over as well?

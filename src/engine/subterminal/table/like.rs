@@ -2,12 +2,12 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{NEAR, ROW_WORK, Relative, TerminalTable, walking};
+use super::{ROW_WORK, Relative, TerminalTable, walking};
 use crate::limits::{LimitExceeded, Work};
 use crate::subterminal::{
     crossing::Crossing,
     rows::{Ranges, TokenRow},
-    shortcuts::{Counted, PatchedRow, have_same_row},
+    shortcuts::{PatchedRow, have_same_row},
 };
 use crate::{ids::as_index, vocab::ByteTrie};
 
@@ -86,20 +86,6 @@ impl TerminalTable {
         (look, work): (usize, &mut Work),
     ) -> Result<&Arc<TokenRow>, LimitExceeded> {
         let mut made = Ok(());
-        let counted: Option<(&Counted, usize)> =
-            delta.counted().and_then(|counted| Some((counted, counted.number(state)?)));
-        let near = delta.apart_inside(state) < NEAR;
-        if let Some((counted, number)) = counted.filter(|_| near)
-            && let Some(characters) = common.characters(trie, work)?
-        {
-            let row = self.rows()[as_index(state)].get_or_init(|| {
-                let reach = counted.row(trie, characters, number);
-                made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
-                self.add_bytes(reach.bytes());
-                TableRow::new(Arc::new(reach))
-            });
-            return made.map(|()| &row.reach);
-        }
         let row = self.rows()[as_index(state)].get_or_init(|| {
             if delta.is_same(state) {
                 return TableRow::new(row);

@@ -22,6 +22,7 @@ use super::{
     emit::{MemberAlternative, emit},
     error::{Checked, PendingError, SchemaErrorKind},
     leaf::LeafError,
+    strings::in_utf8,
     with_algebra,
 };
 use crate::{
@@ -289,7 +290,7 @@ fn names(keys: &StringSet) -> Result<Option<Automaton>, LeafError> {
     for (min, max, dfa) in names.windows() {
         all = all.or(&dfa.within(min, max)?)?;
     }
-    if all.is_empty() { Ok(None) } else { raw::in_utf8(&all).map(Some) }
+    if all.is_empty() { Ok(None) } else { in_utf8(&all).map(Some) }
 }
 
 impl Algebra<'_> {

@@ -1,65 +1,29 @@
 //! The lengths of the strings of a language, in characters.
 
-use std::collections::VecDeque;
-
-use super::{
-    CHARS, CharClass, CharDfa, DfaRow, MAX_CELLS, MAX_STATES, NONE, explore, incoming, too_many_states,
-};
+use super::{CHARS, CharClass, CharDfa, DfaRow, MAX_STATES, NONE, char_at, explore, too_many_states};
 use crate::{
+    automata::minimize::{distances, longest},
     grammar::json_schema::leaf::LeafError,
-    ids::{as_index, as_u64},
+    ids::as_u64,
 };
 
 /// Limit on the states visited when all states are followed at once. Each takes a few ns.
 const MAX_STEPS: u64 = 50_000_000;
 
 impl CharDfa {
-    /// The length of the shortest string, by breadth-first search. Linear.
+    /// The length of the shortest string. Linear.
     pub(in crate::grammar::json_schema) fn shortest(&self) -> Option<u64> {
-        if self.is_empty() {
-            return None;
-        }
-        let mut seen = vec![false; self.len()];
-        seen[0] = true;
-        let mut open = VecDeque::from([(0_u32, 0_u64)]);
-        while let Some((state, length)) = open.pop_front() {
-            if self.accepts(state) {
-                return Some(length);
-            }
-            for &to in self.row(state).iter().filter(|to| **to != NONE) {
-                if !std::mem::replace(&mut seen[to as usize], true) {
-                    open.push_back((to, length + 1));
-                }
-            }
-        }
-        None
+        let table = (self.table().width, &self.table().transitions[..]);
+        let distances = distances(table, |state| self.accepts(state), |_| true);
+        distances.first().map(|&length| u64::from(length))
     }
 
     /// The length of the longest string read from each state; `None` if there is none. Linear.
     pub(in crate::grammar::json_schema) fn remaining(&self) -> Vec<Option<u64>> {
-        if self.is_endless() {
-            return vec![None; self.len()];
+        match self.is_endless() {
+            true => vec![None; self.len()],
+            false => longest(self.table().width, &self.table().transitions),
         }
-        let incoming = incoming(&self.0.table);
-        let states = self.states();
-        let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
-        let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
-        // Kahn's topological sort from the ends: states that lead to a cycle are never taken.
-        let mut remaining: Vec<Option<u64>> = vec![None; self.len()];
-        let mut open: Vec<u32> = states.filter(|&state| open_edges[state as usize] == 0).collect();
-        while let Some(state) = open.pop() {
-            let next = self.row(state).iter().filter(|to| **to != NONE);
-            let longest = next.filter_map(|&to| remaining[to as usize]).max();
-            // Every state is live, so a state without an edge accepts.
-            remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
-            for &from in incoming.of(state) {
-                open_edges[from as usize] -= 1;
-                if open_edges[from as usize] == 0 {
-                    open.push(from);
-                }
-            }
-        }
-        remaining
     }
 
     /// True if every state leads to a state with a loop. Then strings of any length are read from each state,
@@ -139,31 +103,26 @@ impl CharDfa {
         if self.is_empty() || (min == 0 && max.is_none()) {
             return Ok(self.clone());
         }
-        let count = LengthProduct::new(self, min, max);
-        if count.has_more_than(MAX_STATES.min(MAX_CELLS / self.alphabet().classes().max(1))) {
-            return Err(too_many_states(MAX_STATES));
-        }
-        explore(self.alphabet().clone(), count.start(), |&at| {
-            let to = self.row(at.0).iter().map(|&to| count.step(at, to)).collect();
-            Ok(DfaRow { accepts: count.accepts(at), to })
-        })
-    }
-
-    /// The language read from a state (its left quotient). Linear.
-    pub(in crate::grammar::json_schema) fn rest(&self, state: u32) -> Self {
-        let mut table = self.0.table.clone();
-        for (start, other) in (0..table.width).zip(as_index(state) * table.width..) {
-            table.transitions.swap(start, other);
-        }
-        table.accepting.swap(0, as_index(state));
-        for to in &mut table.transitions {
-            *to = match *to {
-                0 => state,
-                to if to == state => 0,
-                to => to,
+        let remaining = self.remaining();
+        // The count is forgotten as soon as both bounds are sure to be met.
+        let blurred = |state: u32, length: u64| {
+            let free = match (max, remaining[state as usize]) {
+                (None, _) => true,
+                (Some(max), Some(more)) => length + more <= max,
+                (Some(_), None) => false,
             };
-        }
-        Self::from_table(self.alphabet().clone(), table)
+            (state, (length < min || !free).then_some(length))
+        };
+        explore(self.alphabet().clone(), blurred(0, 0), |&(state, length)| {
+            let fits = |length| length >= min && max.is_none_or(|max| length <= max);
+            let step = |&to: &u32| match length {
+                _ if to == NONE => None,
+                None => Some((to, None)),
+                Some(length) => max.is_none_or(|max| length < max).then(|| blurred(to, length + 1)),
+            };
+            let accepts = self.accepts(state) && length.is_none_or(fits);
+            Ok(DfaRow { accepts, to: self.row(state).iter().map(step).collect() })
+        })
     }
 
     /// The class and bounds of the language, if it is all strings of `min` to `max` characters of a class.
@@ -180,8 +139,12 @@ impl CharDfa {
             if length == longest {
                 return Some((class?, min?, longest));
             }
-            let mut ways = self.ways(state);
-            let (to, here) = ways.pop().filter(|_| ways.is_empty())?;
+            let edges = self.edges(state);
+            let to = edges.first()?.2;
+            if edges.iter().any(|edge| edge.2 != to) {
+                return None;
+            }
+            let here = CharClass::new(edges.iter().map(|edge| (char_at(edge.0), char_at(edge.1))));
             if class.get_or_insert_with(|| here.clone()) != &here {
                 return None;
             }
@@ -223,87 +186,5 @@ impl CharDfa {
             open.pop();
         }
         counts[0].unwrap_or(over)
-    }
-}
-
-/// A state, and the number of characters read; `None` once that number no longer matters.
-pub(in crate::grammar::json_schema) type CountAt = (u32, Option<u64>);
-
-/// The product of an automaton and a counter of characters. The count is forgotten as soon as both bounds are
-/// sure to be met.
-pub(in crate::grammar::json_schema) struct LengthProduct<'a> {
-    dfa: &'a CharDfa,
-    remaining: Vec<Option<u64>>,
-    min: u64,
-    max: Option<u64>,
-}
-
-impl<'a> LengthProduct<'a> {
-    /// The strings of `min` to `max` characters of an automaton that is not empty.
-    pub(in crate::grammar::json_schema) fn new(dfa: &'a CharDfa, min: u64, max: Option<u64>) -> Self {
-        Self { dfa, remaining: dfa.remaining(), min, max }
-    }
-
-    /// The place before the first character.
-    pub(in crate::grammar::json_schema) fn start(&self) -> CountAt {
-        self.blurred(0, 0)
-    }
-
-    /// True if more than `most` places can be reached. A breadth-first search that stops there.
-    pub(in crate::grammar::json_schema) fn has_more_than(&self, most: usize) -> bool {
-        let mut free = vec![false; self.dfa.len()];
-        let mut last_met = vec![None; self.dfa.len()];
-        let (mut now, mut open, mut met) = (Vec::new(), Vec::new(), 1);
-        match self.start() {
-            (state, None) => open.push(state),
-            place => now.push(place),
-        }
-        let index = |state: u32| state as usize;
-        open.iter().for_each(|&state| free[index(state)] = true);
-        while !now.is_empty() || !open.is_empty() {
-            let places = std::mem::take(&mut now).into_iter();
-            for place in places.chain(std::mem::take(&mut open).into_iter().map(|state| (state, None))) {
-                for to in self.dfa.row(place.0).iter().filter_map(|&to| self.step(place, to)) {
-                    let is_new = match to {
-                        (state, None) => !std::mem::replace(&mut free[index(state)], true),
-                        (state, length) => std::mem::replace(&mut last_met[index(state)], length) != length,
-                    };
-                    met += usize::from(is_new);
-                    match to {
-                        _ if !is_new => {}
-                        (state, None) => open.push(state),
-                        place => now.push(place),
-                    }
-                }
-                if met > most {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    fn blurred(&self, state: u32, length: u64) -> CountAt {
-        let free = match (self.max, self.remaining[state as usize]) {
-            (None, _) => true,
-            (Some(max), Some(more)) => length + more <= max,
-            (Some(_), None) => false,
-        };
-        (state, (length < self.min || !free).then_some(length))
-    }
-
-    /// True if the string may end here.
-    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): CountAt) -> bool {
-        let fits = |length| length >= self.min && self.max.is_none_or(|max| length <= max);
-        self.dfa.accepts(state) && length.is_none_or(fits)
-    }
-
-    /// The place after one more character, which leads to the state `to`; `None` if there is none.
-    pub(in crate::grammar::json_schema) fn step(&self, (_, length): CountAt, to: u32) -> Option<CountAt> {
-        if to == NONE {
-            return None;
-        }
-        let Some(length) = length else { return Some((to, None)) };
-        self.max.is_none_or(|max| length < max).then(|| self.blurred(to, length + 1))
     }
 }

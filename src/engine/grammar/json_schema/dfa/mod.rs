@@ -28,19 +28,13 @@ use std::{
 };
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
-pub(super) use lengths::{CountAt, LengthProduct};
 pub(super) use nfa::{Assertion, LookAhead, Nfa, NfaState, Prev};
 pub(super) use ops::{DfaRow, explore};
 
 use super::leaf::LeafError;
 use crate::{
-    automata::{
-        Grouped,
-        minimize::{DfaTable, NONE, minimize},
-        mix,
-    },
+    automata::minimize::{DfaTable, NONE, minimize},
     grammar::Automaton,
-    ids::as_index,
 };
 
 /// Limit on the states of an automaton over characters before it is minimised.
@@ -123,17 +117,6 @@ impl CharDfa {
         size_of::<Inner>() + alphabet.bytes() + table.bytes() + spelled
     }
 
-    /// The strings of one character of `class`.
-    pub(super) fn one_of(class: &CharClass) -> Self {
-        let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
-        let width = alphabet.classes();
-        let mut transitions = vec![NONE; 2 * width];
-        for (cell, member) in transitions.iter_mut().zip(&members[0]) {
-            *cell = if *member { 1 } else { NONE };
-        }
-        Self::from_table(alphabet, DfaTable { width, transitions, accepting: vec![false, true] })
-    }
-
     /// The strings of `min` to `max` characters of a class that is not empty. Linear.
     pub(super) fn repeated(class: &CharClass, min: u64, max: Option<u64>) -> Self {
         let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
@@ -155,7 +138,7 @@ impl CharDfa {
     /// The language of any partial automaton, by Hopcroft's minimisation. `O(n c log n)` for `n` states and
     /// `c` classes.
     fn from_table(alphabet: Alphabet, table: DfaTable) -> Self {
-        let Some(trimmed) = trim(table) else { return Self::none() };
+        let Some(trimmed) = table.trimmed() else { return Self::none() };
         let minimal = minimize(&trimmed);
         let (alphabet, table) = canonical(&alphabet, &minimal);
         Self::made(alphabet, table)
@@ -167,41 +150,6 @@ impl CharDfa {
         let made = Self::made(alphabet, made);
         debug_assert_eq!(made.len(), Self::from_table(made.0.alphabet.clone(), made.0.table.clone()).len());
         made
-    }
-
-    /// The strings that reach a state in `accepting` without leaving a state in `closed`.
-    pub(super) fn rerouted(&self, accepting: impl Fn(u32) -> bool, closed: impl Fn(u32) -> bool) -> Self {
-        let table = &self.0.table;
-        let mut edited = table.clone();
-        for (row, state) in edited.transitions.chunks_exact_mut(table.width).zip(0_u32..) {
-            if closed(state) {
-                row.fill(NONE);
-            }
-            edited.accepting[state as usize] = accepting(state);
-        }
-        if edited.accepting.is_empty() {
-            return self.clone();
-        }
-        Self::from_table(self.0.alphabet.clone(), edited)
-    }
-
-    /// The strings read from `state`, a state with a loop that no other state leads back to, with at most
-    /// `most` characters spent in that loop.
-    pub(super) fn leaving(&self, state: u32, most: u32) -> Self {
-        let (old, width) = (&self.0.table, self.0.table.width);
-        // Copies of the state come first, then all states as they are.
-        let copies = most + 1;
-        let moved = |to: u32| if to == NONE { NONE } else { to + copies };
-        let row = self.row(state);
-        let mut transitions = Vec::with_capacity(old.transitions.len() + (copies as usize) * width);
-        for copy in 0..copies {
-            let next = if copy < most { copy + 1 } else { NONE };
-            transitions.extend(row.iter().map(|&to| if to == state { next } else { moved(to) }));
-        }
-        transitions.extend(old.transitions.iter().map(|&to| moved(to)));
-        let mut accepting = vec![self.accepts(state); copies as usize];
-        accepting.extend(&old.accepting);
-        Self::from_table(self.0.alphabet.clone(), DfaTable { width, transitions, accepting })
     }
 
     /// True if the language has no string.
@@ -240,8 +188,7 @@ impl CharDfa {
 
     /// The successors of a state by class, [`NONE`] where there is none.
     pub(super) fn row(&self, state: u32) -> &[u32] {
-        let width = self.0.table.width;
-        &self.0.table.transitions[state as usize * width..][..width]
+        self.0.table.row(state)
     }
 
     /// The state that a character (by number) leads to.
@@ -265,19 +212,6 @@ impl CharDfa {
         edges
     }
 
-    /// The successors of a state, each with all characters that lead to it.
-    pub(super) fn ways(&self, state: u32) -> Vec<(u32, CharClass)> {
-        let mut ways: Vec<(u32, Vec<(char, char)>)> = Vec::new();
-        for (first, last, to) in self.edges(state) {
-            let range = (char_at(first), char_at(last));
-            match ways.iter_mut().find(|(known, _)| *known == to) {
-                Some((_, ranges)) => ranges.push(range),
-                None => ways.push((to, vec![range])),
-            }
-        }
-        ways.into_iter().map(|(to, ranges)| (to, CharClass::new(ranges))).collect()
-    }
-
     /// True if the string is in the language.
     pub(super) fn contains(&self, string: &str) -> bool {
         if self.is_empty() {
@@ -294,91 +228,8 @@ impl CharDfa {
     }
 }
 
-/// Drops transitions into states from which nothing is accepted; `None` if the start is such a state. Linear.
-fn trim(mut table: DfaTable) -> Option<DfaTable> {
-    let mut live = table.accepting.clone();
-    if live.iter().any(|live| !live) {
-        let incoming = incoming(&table);
-        let mut open: Vec<u32> = (0..).zip(&live).filter(|(_, live)| **live).map(|(at, _)| at).collect();
-        while let Some(state) = open.pop() {
-            for &from in incoming.of(state) {
-                if !std::mem::replace(&mut live[from as usize], true) {
-                    open.push(from);
-                }
-            }
-        }
-    }
-    if !live.first().copied().unwrap_or(false) {
-        return None;
-    }
-    for to in &mut table.transitions {
-        if *to != NONE && !live[*to as usize] {
-            *to = NONE;
-        }
-    }
-    Some(table)
-}
-
-/// The predecessors of each state, once for each class that leads from there. Linear.
-fn incoming(table: &DfaTable) -> Grouped {
-    Grouped::new(table.accepting.len(), || {
-        let rows = (0_u32..).zip(table.transitions.chunks(table.width.max(1)));
-        rows.flat_map(|(state, row)| row.iter().filter(|to| **to != NONE).map(move |&to| (to, state)))
-    })
-}
-
 /// Drops unreachable states, merges classes that are treated alike, and renumbers all. Linear.
 fn canonical(alphabet: &Alphabet, table: &DfaTable) -> (Alphabet, DfaTable) {
-    let width = table.width;
-    let by_least = alphabet.by_least();
-    let mut number = vec![NONE; table.accepting.len()];
-    number[0] = 0;
-    let mut order = vec![0_u32];
-    // There are at most as many new numbers as old ones.
-    let mut fresh = 1_u32;
-    // For each class a hash of its column (its target from each state, in order), and the rows with all
-    // classes.
-    let mut hashes = vec![0_u64; width];
-    let mut rows: Vec<u32> = Vec::with_capacity(table.transitions.len());
-    let mut next = 0;
-    // Breadth-first numbering, in which unreachable states get no number.
-    while let Some(&state) = order.get(next) {
-        let row = &table.transitions[state as usize * width..][..width];
-        for &class in &by_least {
-            let to = row[class];
-            if to != NONE && number[to as usize] == NONE {
-                number[to as usize] = fresh;
-                fresh += 1;
-                order.push(to);
-            }
-        }
-        for (&to, hash) in row.iter().zip(&mut hashes) {
-            let to = if to == NONE { NONE } else { number[to as usize] };
-            *hash = mix(*hash, u64::from(to));
-            rows.push(to);
-        }
-        next += 1;
-    }
-    let same = |one: usize, other: usize| rows.chunks_exact(width).all(|row| row[one] == row[other]);
-    // Of classes with equal columns the first is kept; hashes say which columns to compare.
-    let mut kept: Vec<usize> = Vec::new();
-    let mut renamed = vec![0_u32; width];
-    let mut next_class = 0_u32;
-    let mut known: hashbrown::HashMap<u64, Vec<u32>> = hashbrown::HashMap::new();
-    for &class in &by_least {
-        let alike = known.entry(hashes[class]).or_default();
-        renamed[class] = match alike.iter().find(|&&place| same(kept[as_index(place)], class)) {
-            Some(&place) => place,
-            None => {
-                let place = next_class;
-                alike.push(place);
-                kept.push(class);
-                next_class += 1;
-                place
-            }
-        };
-    }
-    let transitions = rows.chunks_exact(width).flat_map(|row| kept.iter().map(|&class| row[class])).collect();
-    let accepting = order.iter().map(|&state| table.accepting[state as usize]).collect();
-    (alphabet.renamed(&renamed), DfaTable { width: kept.len(), transitions, accepting })
+    let (table, renamed) = table.canonical(&alphabet.by_least());
+    (alphabet.renamed(&renamed), table)
 }

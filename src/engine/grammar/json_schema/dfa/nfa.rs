@@ -441,10 +441,6 @@ struct AheadLook<'n> {
 }
 
 impl AheadLook<'_> {
-    fn row(&self, state: u32) -> &[u32] {
-        &self.table.transitions[as_index(state) * self.table.width..][..self.table.width]
-    }
-
     fn accepts(&self, state: u32) -> bool {
         self.table.accepting[as_index(state)]
     }
@@ -468,7 +464,7 @@ impl<'n> Duties<'n> {
             let mut look = AheadLook { table, classes, all: None };
             let states = (0_u32..).take(table.accepting.len());
             look.all = states
-                .filter(|&state| look.accepts(state) && look.row(state).iter().all(|to| *to == state))
+                .filter(|&state| look.accepts(state) && look.table.row(state).iter().all(|to| *to == state))
                 .last();
             look
         };
@@ -506,7 +502,7 @@ impl<'n> Duties<'n> {
         let mut failed = false;
         for &(look, state, wanted) in &self.sets[as_index(set)] {
             let automaton = &self.looks[as_index(look)];
-            let to = automaton.row(state)[automaton.classes[class]];
+            let to = automaton.table.row(state)[automaton.classes[class]];
             match self.at(look, to, wanted) {
                 Ok(is_fulfilled) => failed |= !is_fulfilled,
                 Err(duty) => duties.push(duty),

@@ -145,10 +145,8 @@ pub(super) fn complement(alphabet: &Alphabet, table: &DfaTable) -> CharDfa {
     let sink = table.accepting.iter().fold(0_u32, |sink, _| sink + 1);
     // From at most one state every string is accepted, and no edge leaves it: no string that gets there is in
     // the complement. From every other state some string is not accepted.
-    let all = (0..sink).find(|&state| {
-        let row = &table.transitions[as_index(state) * width..][..width];
-        table.accepting[as_index(state)] && row.iter().all(|to| *to == state)
-    });
+    let all = (0..sink)
+        .find(|&state| table.accepting[as_index(state)] && table.row(state).iter().all(|to| *to == state));
     if all == Some(0) {
         return CharDfa::none();
     }

@@ -284,7 +284,9 @@ impl SchemaEmitter<'_, '_> {
                     Some(automaton) => self.key_pattern(Pattern::automaton(automaton))?,
                     None => {
                         let set = self.algebra.fitting(StringSet::one(key))?;
-                        let expr = set.emit(&mut self.builder, self.spelling, self.span);
+                        let builder = &mut self.builder;
+                        let expr =
+                            set.emit_with(self.algebra.automata.common, builder, self.spelling, self.span);
                         self.algebra.fitting(expr)?
                     }
                 };

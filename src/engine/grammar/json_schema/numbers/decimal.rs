@@ -16,7 +16,7 @@ const MOST_SMALL: u32 = 19;
 
 /// A decimal number: an integer that 10 does not divide, times a power of ten.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Decimal {
+pub(in super::super) struct Decimal {
     mantissa: BigInt,
     /// The power of ten; 0 for the number 0.
     exponent: i64,
@@ -33,7 +33,7 @@ impl Decimal {
     /// # Errors
     /// If the text is not a JSON number, has more than 5,000 digits, or an exponent beyond 5,000 to either
     /// side.
-    pub fn parse(text: &str) -> Result<Self, LeafError> {
+    pub(in super::super) fn parse(text: &str) -> Result<Self, LeafError> {
         let wrong = || {
             let start: String = text.chars().take(40).collect();
             LeafError::Number(format!("`{start}` is not a JSON number"))
@@ -110,26 +110,22 @@ impl Decimal {
     }
 
     /// True if the number is less than zero.
-    #[must_use]
-    pub fn is_negative(&self) -> bool {
+    pub(in super::super) fn is_negative(&self) -> bool {
         self.mantissa.sign() == Sign::Minus
     }
 
     /// True if the number is zero.
-    #[must_use]
-    pub fn is_zero(&self) -> bool {
+    pub(in super::super) fn is_zero(&self) -> bool {
         self.mantissa.is_zero()
     }
 
     /// True if the number is whole.
-    #[must_use]
-    pub fn is_integer(&self) -> bool {
+    pub(in super::super) fn is_integer(&self) -> bool {
         self.exponent >= 0
     }
 
     /// The value, if it is whole, not negative and below 2^64.
-    #[must_use]
-    pub fn to_u64(&self) -> Option<u64> {
+    pub(in super::super) fn to_u64(&self) -> Option<u64> {
         if self.is_negative() || !self.is_integer() || self.exponent > 20 {
             return None;
         }
@@ -174,8 +170,7 @@ impl Decimal {
     }
 
     /// True if the number is a multiple of `divisor`, which is not zero.
-    #[must_use]
-    pub fn is_multiple_of(&self, divisor: &Self) -> bool {
+    pub(in super::super) fn is_multiple_of(&self, divisor: &Self) -> bool {
         if let Some((value, divisor)) = self.aligned_small(divisor) {
             return divisor != 0 && value % divisor == 0;
         }

@@ -18,7 +18,7 @@ mod reals;
 mod tests;
 mod texts;
 
-pub use decimal::Decimal;
+pub(super) use decimal::Decimal;
 use reals::Reals;
 
 use super::{
@@ -49,7 +49,7 @@ recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0,
 
 /// The meaning of "integer".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Integers {
+pub(super) enum Integers {
     /// A number without fractional part, such as `1.0` (drafts from 6 on).
     ByValue,
     /// A number written without fraction and exponent (draft 4).
@@ -61,7 +61,7 @@ pub enum Integers {
 /// Operations fail with [`LeafError::Budget`] if there is too much to tell apart. `Eq` compares
 /// constructions: values that are equal are equal sets, but equal sets may be different values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct NumberSet {
+pub(super) struct NumberSet {
     /// The numbers in the set, however they are written, unless `plain` says otherwise.
     values: Reals,
     /// The integers in the set when written without fraction and exponent; `None` if that makes no
@@ -74,14 +74,12 @@ pub struct NumberSet {
 
 impl NumberSet {
     /// The set of all numbers.
-    #[must_use]
-    pub fn all() -> Self {
+    pub(super) fn all() -> Self {
         Self::by_value(Reals::always(true))
     }
 
     /// The empty set.
-    #[must_use]
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self::by_value(Reals::always(false))
     }
 
@@ -90,8 +88,7 @@ impl NumberSet {
     }
 
     /// The set of all integers.
-    #[must_use]
-    pub fn integers(what: Integers) -> Self {
+    pub(super) fn integers(what: Integers) -> Self {
         let integers = Reals::multiples(Decimal::from(1));
         match what {
             Integers::ByValue => Self::by_value(integers),
@@ -118,19 +115,17 @@ impl NumberSet {
     }
 
     /// The set of exactly these numbers.
-    pub fn of(numbers: impl IntoIterator<Item = Decimal>) -> Self {
+    pub(super) fn of(numbers: impl IntoIterator<Item = Decimal>) -> Self {
         Self::by_value(Reals::of(numbers.into_iter().collect()))
     }
 
     /// The set of numbers of at least `bound`, or above it.
-    #[must_use]
-    pub fn at_least(bound: &Decimal, exclusive: bool) -> Self {
+    pub(super) fn at_least(bound: &Decimal, exclusive: bool) -> Self {
         Self::by_value(Reals::cut(bound.clone(), false, !exclusive, true))
     }
 
     /// The set of numbers of at most `bound`, or below it.
-    #[must_use]
-    pub fn at_most(bound: &Decimal, exclusive: bool) -> Self {
+    pub(super) fn at_most(bound: &Decimal, exclusive: bool) -> Self {
         Self::by_value(Reals::cut(bound.clone(), true, !exclusive, false))
     }
 
@@ -138,7 +133,7 @@ impl NumberSet {
     ///
     /// # Errors
     /// If it is not positive.
-    pub fn multiples_of(divisor: &Decimal) -> Result<Self, LeafError> {
+    pub(super) fn multiples_of(divisor: &Decimal) -> Result<Self, LeafError> {
         if divisor.is_negative() || divisor.is_zero() {
             return Err(LeafError::Number(format!("a divisor must be greater than 0, not {divisor}")));
         }
@@ -150,7 +145,7 @@ impl NumberSet {
     /// # Errors
     /// If there are too many divisors or bounds, or if it takes too long to find out whether an interval has
     /// any number.
-    pub fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
+    pub(super) fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_all() || other.is_empty() || self == other {
             return Ok(other.clone());
         }
@@ -164,7 +159,7 @@ impl NumberSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn union(&self, other: &Self) -> Result<Self, LeafError> {
+    pub(super) fn union(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_all() || other.is_empty() || self == other {
             return Ok(self.clone());
         }
@@ -178,7 +173,7 @@ impl NumberSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn complement(&self) -> Result<Self, LeafError> {
+    pub(super) fn complement(&self) -> Result<Self, LeafError> {
         let values = self.values.not()?;
         let Some(plain) = &self.plain else { return Ok(Self::by_value(values)) };
         Ok(Self { plain: Some(plain.not()?.whole()?), ..Self::by_value(values) })
@@ -188,7 +183,7 @@ impl NumberSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn subtract(&self, other: &Self) -> Result<Self, LeafError> {
+    pub(super) fn subtract(&self, other: &Self) -> Result<Self, LeafError> {
         if other.is_empty() || self.is_empty() {
             return Ok(self.clone());
         }
@@ -210,29 +205,17 @@ impl NumberSet {
     }
 
     /// True if the set has no number.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.values.is(false) && self.plain.as_ref().is_none_or(|plain| plain.is(false))
     }
 
     /// True if the set has every number.
-    #[must_use]
-    pub fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.values.is(true) && self.plain.is_none() && self.to_write.is_none()
     }
 
-    /// True if the number is in the set. In draft 4, where spelling counts: if integers are written as such.
-    #[must_use]
-    pub fn contains(&self, number: &Decimal) -> bool {
-        match &self.plain {
-            Some(plain) if number.is_integer() => plain.contains(number),
-            _ => self.values.contains(number),
-        }
-    }
-
     /// The numbers of the set in ascending order, if there are at most `limit`.
-    #[must_use]
-    pub fn as_finite(&self, limit: usize) -> Option<Vec<Decimal>> {
+    pub(super) fn as_finite(&self, limit: usize) -> Option<Vec<Decimal>> {
         let mut numbers = self.values.finite(limit)?;
         if let Some(plain) = &self.plain {
             numbers.extend(plain.finite(limit)?);
@@ -267,7 +250,7 @@ impl NumberSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn written(&self, numbers: Numbers) -> Result<Self, LeafError> {
+    pub(super) fn written(&self, numbers: Numbers) -> Result<Self, LeafError> {
         let set = self.part();
         if numbers == Numbers::Any || set.is_all() {
             return Ok(set.clone());
@@ -288,16 +271,6 @@ impl NumberSet {
     ///
     /// # Errors
     /// If automata would be too large (remainders of large multiples without bounds), or the grammar.
-    pub fn emit(
-        &self,
-        builder: &mut GrammarBuilder,
-        spelling: ValueSpelling,
-        span: Span,
-    ) -> Result<ExprId, LeafError> {
-        self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
-    }
-
-    /// Emits like [`emit`](Self::emit), with automata that other sets may share.
     pub(super) fn emit_with(
         &self,
         automata: &AutomataCache,
@@ -327,6 +300,27 @@ impl NumberSet {
         let Some(plain) = &self.plain else { return Ok(values) };
         let integers = texts::plain_integers(automata)?;
         texts::texts(plain, automata)?.and(&integers)?.or(&values.minus(&integers)?)
+    }
+}
+
+#[cfg(test)]
+impl NumberSet {
+    /// True if the number is in the set. In draft 4, where spelling counts: if integers are written as such.
+    pub(super) fn contains(&self, number: &Decimal) -> bool {
+        match &self.plain {
+            Some(plain) if number.is_integer() => plain.contains(number),
+            _ => self.values.contains(number),
+        }
+    }
+
+    /// Writes the numbers without a cache.
+    pub(super) fn emit(
+        &self,
+        builder: &mut GrammarBuilder,
+        spelling: ValueSpelling,
+        span: Span,
+    ) -> Result<ExprId, LeafError> {
+        self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
     }
 }
 

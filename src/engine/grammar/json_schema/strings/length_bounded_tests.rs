@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     StringSet,
-    counts::listed::{distances, step},
+    counts::listed::{distances, index, step},
     spelling::{Style, quoted},
 };
 use crate::grammar::{
@@ -121,6 +121,34 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// Without a greatest length, all numbers of characters from the least on are one state.
+#[test]
+fn strings_of_a_least_length_agree_with_the_product_automaton() {
+    for (pattern, min) in PATTERNS.iter().flat_map(|pattern| [0, 1, 4, 30].map(|min| (pattern, min))) {
+        let (automaton, _) = automata(pattern, (0, 0), Style::All);
+        let set = StringSet::from_pattern(pattern).unwrap();
+        let within = set.windows().last().unwrap().2.within(min.into(), None).unwrap();
+        let product = quoted(&within, Style::All).unwrap();
+        let Some(bounded) = LengthBounded::at_least(&automaton, min) else {
+            assert!(within.is_empty(), "{pattern} {min}");
+            continue;
+        };
+        let distances = distances(&product);
+        let (mut met, mut open) = (HashSet::from([(0, 0)]), vec![(0, 0)]);
+        while let Some((one, other)) = open.pop() {
+            assert_eq!(bounded.accepts(one), product.states()[index(other)].accepts, "{pattern} {min}");
+            assert_eq!(bounded.distance(one), distances[index(other)], "{pattern} {min}");
+            assert!(index(one) < bounded.bound());
+            for byte in 0..=u8::MAX {
+                let to = (bounded.step(one, byte), step(&product, other, byte));
+                assert_eq!(to.0.is_some(), to.1.is_some(), "{pattern} {min}: {:?}", bounded.place(one));
+                open.extend(to.0.zip(to.1).filter(|pair| met.insert(*pair)));
+            }
+        }
+        assert_eq!(Some(bounded.shortest()), product.shortest());
     }
 }
 

@@ -20,19 +20,17 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use counts::tests::pattern_as_spelled;
-pub use formats::{FORMATS, FormatPrecision, StringFormat};
-
-pub(super) use spelling::word::word;
+pub(super) use spelling::{in_utf8, word::word};
 
 use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
 /// A set of strings of Unicode scalar values.
 ///
 /// Operations fail with [`LeafError::Budget`] if automata would become too large. `Eq` compares
-/// constructions: equal values are equal sets, but equal sets with bounds on length may be different values;
-/// [`same`](Self::same) is exact. Clones share automata.
+/// constructions: equal values are equal sets, but equal sets with bounds on length may be different values.
+/// Clones share automata.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct StringSet {
+pub(super) struct StringSet {
     /// The pieces: each has the least length for which it holds, ascending from 0, and the language of the
     /// set there.
     pieces: Vec<(u64, CharDfa)>,
@@ -43,14 +41,12 @@ pub struct StringSet {
 
 impl StringSet {
     /// The set of all strings.
-    #[must_use]
-    pub fn all() -> Self {
+    pub(super) fn all() -> Self {
         Self::regular(CharDfa::all())
     }
 
     /// The empty set.
-    #[must_use]
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self::regular(CharDfa::none())
     }
 
@@ -83,7 +79,7 @@ impl StringSet {
     ///
     /// # Errors
     /// If the string has hundreds of thousands of characters.
-    pub fn one(string: &str) -> Result<Self, LeafError> {
+    pub(super) fn one(string: &str) -> Result<Self, LeafError> {
         Self::of([string])
     }
 
@@ -91,7 +87,7 @@ impl StringSet {
     ///
     /// # Errors
     /// If the table of their automaton is over budget.
-    pub fn of<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self, LeafError> {
+    pub(super) fn of<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self, LeafError> {
         Ok(Self::regular(CharDfa::of(strings)?))
     }
 
@@ -99,7 +95,7 @@ impl StringSet {
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub fn all_but<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self, LeafError> {
+    pub(super) fn all_but<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self, LeafError> {
         Ok(Self::regular(CharDfa::all_but(strings)?))
     }
 
@@ -109,21 +105,15 @@ impl StringSet {
     /// # Errors
     /// If the expression is none of ECMA-262, has a back-reference, flags, or look-ahead and look-behind one
     /// inside of the other, or needs a larger automaton than the budget allows.
-    pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
+    pub(super) fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
         pattern::set(pattern)
     }
 
-    /// The strings of a format, or `None` if the format is unknown, and so an annotation. [`FORMATS`] says
-    /// how exact each format is.
+    /// The strings of a format, or `None` if the format is unknown, and so an annotation. If `bounded`, only
+    /// those within the lengths that its RFC allows are written. Other sets may share the automata.
     ///
     /// # Errors
     /// If a budget is used up, which no known format does.
-    pub fn from_format(name: &str) -> Result<Option<Self>, LeafError> {
-        Self::from_format_with(&AutomataCache::of_one_call(), name, false)
-    }
-
-    /// The strings of a format, with automata that other sets may share. If `bounded`, only those within the
-    /// lengths that its RFC allows are written.
     pub(super) fn from_format_with(
         automata: &AutomataCache,
         name: &str,
@@ -136,7 +126,7 @@ impl StringSet {
         }))
     }
 
-    /// True if [`from_format`](Self::from_format) of this name may leave any string out.
+    /// True if [`from_format`](Self::from_format_with) of this name may leave any string out.
     pub(super) fn known_format(name: &str) -> bool {
         formats::restricts(name)
     }
@@ -146,7 +136,7 @@ impl StringSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn with_length(&self, min: u64, max: Option<u64>) -> Result<Self, LeafError> {
+    pub(super) fn with_length(&self, min: u64, max: Option<u64>) -> Result<Self, LeafError> {
         let mut pieces = Vec::with_capacity(3);
         if min > 0 {
             pieces.push((0, CharDfa::none()));
@@ -170,7 +160,7 @@ impl StringSet {
     ///
     /// # Errors
     /// If an automaton would be too large.
-    pub fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
+    pub(super) fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
         self.combine_both(other, CharDfa::and)
     }
 
@@ -178,7 +168,7 @@ impl StringSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn union(&self, other: &Self) -> Result<Self, LeafError> {
+    pub(super) fn union(&self, other: &Self) -> Result<Self, LeafError> {
         self.combine_both(other, CharDfa::or)
     }
 
@@ -186,7 +176,7 @@ impl StringSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn complement(&self) -> Result<Self, LeafError> {
+    pub(super) fn complement(&self) -> Result<Self, LeafError> {
         let pieces = self.pieces.iter().map(|(from, dfa)| (*from, dfa.not())).collect();
         Self::of_pieces(pieces).simplified()
     }
@@ -195,7 +185,7 @@ impl StringSet {
     ///
     /// # Errors
     /// As [`intersect`](Self::intersect).
-    pub fn subtract(&self, other: &Self) -> Result<Self, LeafError> {
+    pub(super) fn subtract(&self, other: &Self) -> Result<Self, LeafError> {
         let left = self.combine(other, CharDfa::minus)?;
         Ok(match &self.to_write {
             Some(part) => left.writing(part.combine(other, CharDfa::minus)?),
@@ -203,37 +193,25 @@ impl StringSet {
         })
     }
 
-    /// True if both sets have the same strings.
-    ///
-    /// # Errors
-    /// As [`intersect`](Self::intersect).
-    pub fn same(&self, other: &Self) -> Result<bool, LeafError> {
-        Ok(self == other || (self.subtract(other)?.is_empty() && other.subtract(self)?.is_empty()))
-    }
-
     /// True if the set has no string.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.pieces.iter().all(|(_, dfa)| dfa.is_empty())
     }
 
     /// True if the set has every string.
-    #[must_use]
-    pub fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.to_write.is_none() && self.pieces.iter().all(|(_, dfa)| dfa.is_all())
     }
 
     /// True if `string` is in the set. Linear in the string.
-    #[must_use]
-    pub fn contains(&self, string: &str) -> bool {
+    pub(super) fn contains(&self, string: &str) -> bool {
         let length = as_u64(string.chars().count());
         let piece = self.pieces.iter().rev().find(|(from, _)| *from <= length);
         piece.is_some_and(|(_, dfa)| dfa.contains(string))
     }
 
     /// The strings of the set in order of their characters, if there are at most `limit`.
-    #[must_use]
-    pub fn as_finite(&self, limit: usize) -> Option<Vec<String>> {
+    pub(super) fn as_finite(&self, limit: usize) -> Option<Vec<String>> {
         let mut strings = Vec::new();
         for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
             // All strings of any length but 0 are more than a million.
@@ -343,4 +321,27 @@ fn agrees(dfa: &CharDfa, plain: &CharDfa, min: u64, max: Option<u64>) -> Result<
         return Ok(!dfa.has_length(min, max)?);
     }
     Ok(plain.is_all() && !dfa.not().has_length(min, max)?)
+}
+
+#[cfg(test)]
+impl StringSet {
+    /// The strings of a format.
+    pub(super) fn from_format(name: &str) -> Result<Option<Self>, LeafError> {
+        Self::from_format_with(&AutomataCache::of_one_call(), name, false)
+    }
+
+    /// True if both sets have the same strings.
+    fn same(&self, other: &Self) -> Result<bool, LeafError> {
+        Ok(self == other || (self.subtract(other)?.is_empty() && other.subtract(self)?.is_empty()))
+    }
+
+    /// Writes the strings without a cache.
+    pub(super) fn emit(
+        &self,
+        builder: &mut crate::grammar::GrammarBuilder,
+        spelling: super::leaf::ValueSpelling,
+        span: crate::grammar::Span,
+    ) -> Result<crate::ids::ExprId, LeafError> {
+        self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
+    }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::reference_rows_tests::{dfa, inner, trie};
 use super::*;
-use crate::grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded};
+use crate::grammar::{Automaton, json_schema::pattern_as_spelled, spelled::Unfolded};
 use crate::scanner::TerminalDfa;
 
 fn table(spelled: &Spelled) -> TerminalTable {

@@ -11,13 +11,12 @@ pub(crate) mod tests;
 use hashbrown::{HashMap, HashSet};
 
 use super::{
-    emit::{MAX_STRINGS, StringEmitter},
-    spelling::{CharacterPlan, MAX_SPELLED, RangeTo, Style, code_points},
+    emit::{LengthRange, MAX_STRINGS, StringEmitter},
+    spelling::{CharacterPlan, MAX_SPELLED, RangeTo, Style, code_points, too_many},
 };
 use crate::{
     automata::minimize::{DfaTable, NONE},
     grammar::{
-        Pattern,
         json_schema::{dfa::CharDfa, leaf::LeafError},
         spelled::{Bounds, CharacterSpellings, Spelled},
     },
@@ -32,14 +31,10 @@ const CROWDED: usize = 8 << 20;
 const LARGE_IN_A_CROWD: usize = 800;
 
 impl StringEmitter<'_> {
-    /// Emits the strings of `dfa` as last loops or spelled lazily, if their length is unbounded and their
-    /// automaton over bytes is surely too large, so that it need not be tried; and in a grammar whose
-    /// automata take much memory already, if it is large.
-    pub(super) fn is_spelled(
-        &mut self,
-        dfa: &CharDfa,
-        bounds: (u64, Option<u64>),
-    ) -> Result<bool, LeafError> {
+    /// Emits the strings of `dfa` spelled lazily, if their length is unbounded and their automaton over bytes
+    /// is surely too large, so that it need not be tried; and in a grammar whose automata take much memory
+    /// already, if it is large.
+    pub(super) fn is_spelled(&mut self, dfa: &CharDfa, bounds: LengthRange) -> Result<bool, LeafError> {
         let crowded = self.builder.automata_bytes() > CROWDED;
         let most = if crowded { LARGE_IN_A_CROWD } else { MAX_SPELLED };
         if (bounds != (0, None) && !crowded)
@@ -49,32 +44,10 @@ impl StringEmitter<'_> {
         {
             return Ok(false);
         }
-        let error =
-            LeafError::Budget { what: "states of the automaton of a JSON string", limit: MAX_SPELLED };
-        match self.or_spelled(dfa, bounds, |one| one.last_loops(dfa, bounds, error)) {
-            Ok(()) => Ok(true),
+        match self.lazily(dfa, bounds, too_many(self.style)) {
             Err(LeafError::Budget { .. }) => Ok(false),
-            Err(error) => Err(error),
+            made => made.map(|()| true),
         }
-    }
-
-    /// Emits what `other` does; if that exceeds its budget, the strings of `dfa` within the bounds, spelled
-    /// lazily.
-    pub(super) fn or_spelled(
-        &mut self,
-        dfa: &CharDfa,
-        bounds: (u64, Option<u64>),
-        other: impl FnOnce(&mut Self) -> Result<(), LeafError>,
-    ) -> Result<(), LeafError> {
-        let parts = self.parts.len();
-        let Err(error) = other(self) else { return Ok(()) };
-        self.parts.truncate(parts);
-        let spelled =
-            if matches!(error, LeafError::Budget { .. }) { spelled(dfa, self.style, bounds) } else { None };
-        let Some(spelled) = spelled else { return Err(error) };
-        let part = self.builder.pattern(Pattern::spelled(spelled), self.span)?;
-        self.parts.push(part);
-        Ok(())
     }
 }
 

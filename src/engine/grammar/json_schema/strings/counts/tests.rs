@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::{
     super::{
         StringSet,
+        emit::LengthRange,
         spelling::{Style, quoted},
     },
     listed::{distances, index, step},
@@ -46,8 +47,6 @@ fn dfa(pattern: &str) -> CharDfa {
     let (.., dfa) = set.windows().last().unwrap();
     dfa.clone()
 }
-
-pub(super) type LengthRange = (u64, Option<u64>);
 
 /// The strings that match a pattern and have a number of characters within the bounds.
 pub(crate) fn pattern_as_spelled(pattern: &str, lengths: LengthRange) -> Spelled {

@@ -2,7 +2,7 @@
 //!
 //! Each is a regular expression of the RFC that JSON Schema names for it, so a format is a set like any
 //! other. Where the RFC asks for more than a regular language can say, the set is wider (or, rarely,
-//! narrower). The same is said in [`FORMATS`]:
+//! narrower):
 //!
 //! | format | here |
 //! |---|---|
@@ -33,79 +33,15 @@ use crate::grammar::json_schema::{
     leaf::LeafError,
 };
 
-/// The name of a format's automaton: its position in [`FORMATS`], and true if its parts have bounds on their
-/// lengths.
+/// The name of a format's automaton: that of the format, and true if its parts have bounds on their lengths.
 #[derive(PartialEq, Eq, Hash)]
-struct Named(usize, bool);
-recipe!(Named, |_| 0, |_| true);
+struct Named(String, bool);
+recipe!(Named, |named| named.0.len(), |_| true);
 
 /// Limit on the characters of a host name: 255 octets on the wire (RFC 1035) are 253 as it is written.
 const HOST_NAME: u64 = 253;
 /// Limit on the characters of an address: a path of 256 octets has a `<` and a `>` (RFC 5321).
 const ADDRESS: u64 = 254;
-
-/// The relation of a format's set to the set that its RFC defines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FormatPrecision {
-    /// The set has just the strings of the format.
-    Exact,
-    /// The set has all strings of the format, and more.
-    Wider(&'static str),
-    /// The set lacks some strings of the format, and has no others.
-    Narrower(&'static str),
-    /// The set lacks some strings of the format, and has some others.
-    Near(&'static str),
-}
-
-/// A format, and the precision with which it is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StringFormat {
-    /// The name of the format in schemas.
-    pub name: &'static str,
-    /// The precision of the check, and the reason why it is not exact.
-    pub precision: FormatPrecision,
-}
-
-const LEAP: &str = "a leap second is only taken in an offset of whole or half hours";
-const LENGTHS: &str = "limits of length (64 characters before the `@`) hold in what is written alone";
-
-/// All formats that restrict strings.
-pub const FORMATS: &[StringFormat] = &[
-    StringFormat { name: "date", precision: FormatPrecision::Exact },
-    StringFormat { name: "time", precision: FormatPrecision::Narrower(LEAP) },
-    StringFormat { name: "date-time", precision: FormatPrecision::Narrower(LEAP) },
-    StringFormat { name: "duration", precision: FormatPrecision::Exact },
-    StringFormat { name: "email", precision: FormatPrecision::Wider(LENGTHS) },
-    StringFormat { name: "idn-email", precision: FormatPrecision::Wider(LENGTHS) },
-    StringFormat { name: "hostname", precision: FormatPrecision::Narrower("no punycode (`xn--`)") },
-    StringFormat {
-        name: "idn-hostname",
-        precision: FormatPrecision::Near(
-            "the rules of RFC 5892 about characters and their neighbours are not looked at, and lengths only \
-             in what is written",
-        ),
-    },
-    StringFormat { name: "ipv4", precision: FormatPrecision::Exact },
-    StringFormat { name: "ipv6", precision: FormatPrecision::Exact },
-    StringFormat { name: "uuid", precision: FormatPrecision::Exact },
-    StringFormat { name: "uri", precision: FormatPrecision::Exact },
-    StringFormat { name: "uri-reference", precision: FormatPrecision::Exact },
-    StringFormat { name: "iri", precision: FormatPrecision::Exact },
-    StringFormat { name: "iri-reference", precision: FormatPrecision::Exact },
-    StringFormat { name: "uri-template", precision: FormatPrecision::Exact },
-    StringFormat { name: "json-pointer", precision: FormatPrecision::Exact },
-    StringFormat {
-        name: "relative-json-pointer",
-        precision: FormatPrecision::Narrower("no index manipulation (`0+1`), which only some drafts have"),
-    },
-    StringFormat {
-        name: "regex",
-        precision: FormatPrecision::Wider(
-            "brackets nest: groups past 8 levels, counts in braces, names and references are not looked at",
-        ),
-    },
-];
 
 /// The strings of a format, or `None` if it is unknown. Each is made once.
 pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
@@ -134,8 +70,10 @@ fn bounded(name: &str, most: u64, automata: &AutomataCache) -> Result<Option<Str
 }
 
 fn named(name: &str, is_bounded: bool, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
-    let Some(place) = FORMATS.iter().position(|format| format.name == name) else { return Ok(None) };
-    let made = automata.language(Named(place, is_bounded), || {
+    if !restricts(name) {
+        return Ok(None);
+    }
+    let made = automata.language(Named(name.to_owned(), is_bounded), || {
         let Some(expression) = expression(name, is_bounded) else { return regexes::language() };
         let made = pattern::language(&format!("^(?:{expression})$"))?;
         if name.ends_with("hostname") { made.minus(&pattern::language(ace_label())?) } else { Ok(made) }
@@ -145,7 +83,7 @@ fn named(name: &str, is_bounded: bool, automata: &AutomataCache) -> Result<Optio
 
 /// True if the name is that of a format that restricts strings.
 pub(super) fn restricts(name: &str) -> bool {
-    FORMATS.iter().any(|format| format.name == name) && (name == "regex" || expression(name, false).is_some())
+    name == "regex" || expression(name, false).is_some()
 }
 
 /// The regular expression of a format, with bounds on the lengths of its parts or without; `None` for unknown

@@ -11,6 +11,68 @@ use crate::grammar::{
     },
 };
 
+/// The relation of a format's set to the set that its RFC defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FormatPrecision {
+    /// The set has just the strings of the format.
+    Exact,
+    /// The set has all strings of the format, and more.
+    Wider(&'static str),
+    /// The set lacks some strings of the format, and has no others.
+    Narrower(&'static str),
+    /// The set lacks some strings of the format, and has some others.
+    Near(&'static str),
+}
+
+/// A format, and the precision with which it is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StringFormat {
+    /// The name of the format in schemas.
+    name: &'static str,
+    /// The precision of the check, and the reason why it is not exact.
+    precision: FormatPrecision,
+}
+
+const LEAP: &str = "a leap second is only taken in an offset of whole or half hours";
+const LENGTHS: &str = "limits of length (64 characters before the `@`) hold in what is written alone";
+
+/// All formats that restrict strings.
+const FORMATS: &[StringFormat] = &[
+    StringFormat { name: "date", precision: FormatPrecision::Exact },
+    StringFormat { name: "time", precision: FormatPrecision::Narrower(LEAP) },
+    StringFormat { name: "date-time", precision: FormatPrecision::Narrower(LEAP) },
+    StringFormat { name: "duration", precision: FormatPrecision::Exact },
+    StringFormat { name: "email", precision: FormatPrecision::Wider(LENGTHS) },
+    StringFormat { name: "idn-email", precision: FormatPrecision::Wider(LENGTHS) },
+    StringFormat { name: "hostname", precision: FormatPrecision::Narrower("no punycode (`xn--`)") },
+    StringFormat {
+        name: "idn-hostname",
+        precision: FormatPrecision::Near(
+            "the rules of RFC 5892 about characters and their neighbours are not looked at, and lengths only \
+             in what is written",
+        ),
+    },
+    StringFormat { name: "ipv4", precision: FormatPrecision::Exact },
+    StringFormat { name: "ipv6", precision: FormatPrecision::Exact },
+    StringFormat { name: "uuid", precision: FormatPrecision::Exact },
+    StringFormat { name: "uri", precision: FormatPrecision::Exact },
+    StringFormat { name: "uri-reference", precision: FormatPrecision::Exact },
+    StringFormat { name: "iri", precision: FormatPrecision::Exact },
+    StringFormat { name: "iri-reference", precision: FormatPrecision::Exact },
+    StringFormat { name: "uri-template", precision: FormatPrecision::Exact },
+    StringFormat { name: "json-pointer", precision: FormatPrecision::Exact },
+    StringFormat {
+        name: "relative-json-pointer",
+        precision: FormatPrecision::Narrower("no index manipulation (`0+1`), which only some drafts have"),
+    },
+    StringFormat {
+        name: "regex",
+        precision: FormatPrecision::Wider(
+            "brackets nest: groups past 8 levels, counts in braces, names and references are not looked at",
+        ),
+    },
+];
+
 /// Valid and invalid strings by format.
 const FIXTURES: &[(&str, &[&str], &[&str])] = &[
     (

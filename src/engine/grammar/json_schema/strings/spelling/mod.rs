@@ -38,6 +38,8 @@ pub(super) enum Style {
     /// Short escapes, and `\uXXXX` for characters that some writers escape.
     Usual,
     Minimal,
+    /// Characters as they are in UTF-8, control characters and quotes too: text that is not JSON.
+    Plain,
 }
 
 impl Style {
@@ -65,6 +67,7 @@ impl Style {
                 (0x7f, 0x10_ffff),
             ],
             Self::Minimal => &[(0, 0x7), (0xb, 0xb), (0xe, 0x1f)],
+            Self::Plain => &[],
         }
     }
 
@@ -88,6 +91,7 @@ impl Style {
         match self {
             Self::All | Self::Usual => &SHORT,
             Self::Minimal => &SHORT[..7],
+            Self::Plain => &[],
         }
     }
 }
@@ -103,11 +107,16 @@ pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError
     }
 }
 
+/// The strings of `dfa` as they are in UTF-8, without quotes or escapes.
+pub(in super::super) fn in_utf8(dfa: &CharDfa) -> Result<Automaton, LeafError> {
+    spell(dfa, Style::Plain, (false, false))
+}
+
 /// The JSON strings of the strings of `dfa`, with an opening and a closing quote as asked for. Linear in the
 /// edges and in the states made.
 pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result<Automaton, LeafError> {
     if dfa.is_empty() {
-        return Automaton::minimal(vec![State::default()]).map_err(|_| too_many());
+        return Automaton::minimal(vec![State::default()]).map_err(|_| too_many(style));
     }
     // First a start of its own if needed, then the states of `dfa`, the end, and states between characters.
     let shift = u32::from(quotes.0);
@@ -135,12 +144,12 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
     let alike = !inside.is_empty() && before.iter().filter_map(ascii_of).any(|bytes| inside.contains(&bytes));
     let spelled = Automaton::trimmed(speller.nodes).map_err(|error| {
         debug_assert_eq!(error, AutomatonError::TooManyStates, "edges overlap");
-        too_many()
+        too_many(style)
     })?;
     if !alike {
         return Ok(spelled);
     }
-    Language::of_automaton(&spelled).automaton(&Limits::default()).map_err(|_| too_many())
+    Language::of_automaton(&spelled).automaton(&Limits::default()).map_err(|_| too_many(style))
 }
 
 /// The bytes with which a state goes on, if they are ASCII and no text ends there.
@@ -155,8 +164,12 @@ fn ascii_of(state: &State) -> Option<u128> {
     (bytes != 0 && !state.accepts).then_some(bytes)
 }
 
-fn too_many() -> LeafError {
-    LeafError::Budget { what: "states of the automaton of a JSON string", limit: MAX_SPELLED }
+pub(super) fn too_many(style: Style) -> LeafError {
+    let what = match style {
+        Style::Plain => "states of the automaton of a text between tags",
+        _ => "states of the automaton of a JSON string",
+    };
+    LeafError::Budget { what, limit: MAX_SPELLED }
 }
 
 /// Turns numbers of characters into code points, among which surrogates are left out.
@@ -227,7 +240,7 @@ impl Speller {
     /// Most states, such as those of names and of all strings but some, send a few ASCII characters elsewhere
     /// and all others to one state: they get the edges of the latter, with a few changed.
     fn character(&mut self, ways: &[RangeTo]) -> Result<Vec<Edge>, LeafError> {
-        match few_others(ways) {
+        match few_others(ways).filter(|_| self.style != Style::Plain) {
             Some((usual, others)) => self.all_but(usual, &others),
             None => self.character_by_ranges(ways),
         }
@@ -340,8 +353,12 @@ impl Speller {
 
     fn make_character(&mut self, ways: &[RangeTo]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
+        let ascii: CodePointRanges = match self.style {
+            Style::Plain => &[(0, 0x7f)],
+            _ => &[(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)],
+        };
         let raw: [(&'static [Digit], CodePointRanges); 4] = [
-            (ASCII, &[(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)]),
+            (ASCII, ascii),
             (TWO_BYTES, &[(0x80, 0x7ff)]),
             (THREE_BYTES, &[(0x800, 0xffff)]),
             (FOUR_BYTES, &[(0x1_0000, 0x10_ffff)]),
@@ -443,7 +460,7 @@ impl Speller {
             return Ok(known);
         }
         let id = u32::try_from(self.nodes.len()).ok().filter(|_| self.nodes.len() < MAX_SPELLED);
-        let id = id.ok_or_else(too_many)?;
+        let id = id.ok_or_else(|| too_many(self.style))?;
         self.nodes.push(State { accepts: false, edges });
         let Self { known, nodes, .. } = self;
         known.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize].edges));
