@@ -389,7 +389,7 @@ impl Queue<'_> {
         let CardShape { hidden: size, epsilon, .. } = self.plan.sizes;
         let arguments =
             [At(inputs), At(x), At(delta), At(bias), At(weight), At(hidden), Number(size), Float(epsilon)];
-        self.launch("norm", [self.width, 1, 1], 256, &arguments)
+        self.launch("norm", [self.width, 1, 1], 512, &arguments)
     }
 
     fn attention(&mut self, layer: &Layer) -> Result<()> {
