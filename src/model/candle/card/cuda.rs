@@ -31,6 +31,9 @@ const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
 
 /// Page-locked words at first: masks of sixteen rows over 32,000 tokens, and more are locked when needed.
 const FIRST_WORDS: usize = 1 << 15;
+/// Words that all copies between two waits have room for, at most; one copy may be larger. Choices from 80
+/// rows of 256,000 tokens take fewer. Without a bound, passes that nobody chooses from would lock ever more.
+const MOST_WORDS: usize = 1 << 20;
 
 /// The stages of a width's passes up to their replay.
 enum Recording {
@@ -98,16 +101,18 @@ impl CudaDriver {
         Ok(driver)
     }
 
-    /// Frees `words` page-locked words, if the system gives any: waits for the copies under way, and locks
-    /// more memory where all of it is too little.
+    /// Frees `words` page-locked words, if the system gives any. Where they do not fit beside those that are
+    /// handed out, waits for the copies under way, and locks more memory, so that later passes like this one
+    /// need not wait.
     fn make_room(&mut self, words: usize) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(Error::wrap)?;
         let Some(pinned) = &mut self.pinned else { return Ok(()) };
         if !pinned.has(words) {
+            let wanted = pinned.used.saturating_add(words).min(MOST_WORDS).max(words);
             self.stream.synchronize().map_err(Error::wrap)?;
             pinned.clear();
-            if !pinned.holds(words) {
-                self.pinned = PinnedWords::new(words.saturating_mul(2));
+            if pinned.size < wanted {
+                self.pinned = PinnedWords::new(wanted.saturating_mul(2));
             }
         }
         Ok(())
@@ -322,11 +327,6 @@ impl PinnedWords {
     /// True if at least `words` words are not handed out.
     fn has(&self, words: usize) -> bool {
         words <= self.size - self.used
-    }
-
-    /// True if the whole memory has at least `words` words, handed out or not.
-    fn holds(&self, words: usize) -> bool {
-        words <= self.size
     }
 
     /// Hands out `words` words; `None` if fewer are left.
