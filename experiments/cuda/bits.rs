@@ -6,7 +6,7 @@
 //!
 //! The arguments are those of the smoke test; then how many texts are written, and for how long at most.
 //! Prints counts, and how long choices take after a pass, as one object of JSON. Exit code 1 if a choice is
-//! another, or, on a card, a row or a text.
+//! another, or, on a card, a row or a text. `graphs` tells how passes before the texts were queued.
 
 use std::{
     error::Error,
@@ -45,6 +45,8 @@ const NEAR: f32 = 8.0;
 struct Compared {
     all: usize,
     differing: usize,
+    /// The first row that differs: the split, the row, the token, and both of its logits.
+    first: Option<Value>,
 }
 
 impl Compared {
@@ -54,7 +56,7 @@ impl Compared {
     }
 
     fn json(&self) -> Value {
-        json!({ "compared": self.all, "differing": self.differing })
+        json!({ "compared": self.all, "differing": self.differing, "first": self.first })
     }
 }
 
@@ -80,12 +82,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Box<dyn Error>> {
     let rows = compare_rows(&mut model)?;
     let choices = compare_choices(&mut model)?;
     let times = times_of_choices(&mut model)?;
+    let graphs = model.graphs();
     let (texts, drafted, accepted) = compare_texts(model, Path::new(&folder), texts, seconds)?;
     let mut of_texts = texts.json();
     (of_texts["drafted"], of_texts["accepted"]) = (drafted.into(), accepted.into());
     let object = json!({
         "device": placement.to_string(), "precision": precision.to_string(), "rows": rows.json(),
-        "choices": choices.json(), "texts": of_texts, "milliseconds": times,
+        "choices": choices.json(), "texts": of_texts, "milliseconds": times, "graphs": graphs,
     });
     println!("{object}");
     // Without a card Candle's tensors run the model, whose rows depend on what shares a pass.
@@ -104,9 +107,7 @@ fn bits(
     while !rest.is_empty() {
         let (part, after) = rest.split_at(size().min(rest.len()));
         let logits = model.forward(part, Rows::All)?;
-        let of_row = |row| -> Vec<u32> {
-            logits.row(row).unwrap_or_default().iter().map(|logit| logit.to_bits()).collect()
-        };
+        let of_row = |row| logits.row(row).unwrap_or_default().iter().map(|x| x.to_bits()).collect();
         rows.extend((0..logits.rows()).map(of_row));
         rest = after;
     }
@@ -120,8 +121,12 @@ fn compare_rows(model: &mut TensorModel) -> Result<Compared, Box<dyn Error>> {
     for seed in 0..SPLITS {
         let mut stream = Stream(seed);
         let split = bits(model, &tokens, || 1 + stream.below(WIDEST))?;
-        for (one, other) in alone.iter().zip(&split) {
+        for (row, (one, other)) in alone.iter().zip(&split).enumerate() {
             compared.note(one == other);
+            let place = one.iter().zip(other).position(|(a, b)| a != b);
+            let found =
+                place.map(|at| json!([seed, row, at, f32::from_bits(one[at]), f32::from_bits(other[at])]));
+            compared.first = compared.first.take().or(found);
         }
     }
     Ok(compared)
@@ -208,15 +213,9 @@ fn times_of_choices(model: &mut TensorModel) -> Result<Value, Box<dyn Error>> {
     let choose = |sampler: &Sampler, count: usize, near: Option<f32>| {
         let choices = sets.iter().take(count).zip(0..).filter_map(|(set, at)| sampler.choice(set, at));
         let choices: Vec<_> = choices.map(|choice| RowChoice { near, ..choice }).collect();
-        median(&|| {
-            rows.choose(0, &choices)?;
-            Ok(())
-        })
+        median(&|| rows.choose(0, &choices).map(drop).map_err(Into::into))
     };
-    let copies = median(&|| {
-        rows.fetch()?;
-        Ok(())
-    });
+    let copies = median(&|| rows.fetch().map(drop).map_err(Into::into));
     Ok(json!({
         "one_greedy": choose(&greedy, 1, None)?, "all_greedy": choose(&greedy, WIDEST, None)?,
         "one_drawn": choose(&drawing, 1, None)?, "all_drawn": choose(&drawing, WIDEST, None)?,

@@ -43,7 +43,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let precision: Precision = argument(1, "f32").parse()?;
     let placement = argument(0, "cuda").parse::<Placement>()?.with_precision(precision);
     let folder = PathBuf::from(argument(2, "models/domino-small"));
-    let options = LoadOptions::default();
+    let mut options = LoadOptions::default();
+    // A card's kernels round no inputs of products with quantised weights to eight bits.
+    options.exact_products = true;
     let mut cpu = CandleModel::load(&folder, &options)?;
     let mut device = TensorModel::load(&folder, &options, placement)?;
 

@@ -1,8 +1,8 @@
-"""Writes a checkpoint of the Mistral architecture as a GGUF file in f32, with its tokenizer.
+"""Writes a checkpoint of the Mistral architecture as a GGUF file in f32 or q8_0, with its tokenizer.
 
-    python shipped_gguf.py ../../../models/domino-small small.gguf
+    python shipped_gguf.py ../../../models/domino-small small.gguf [q8_0]
 
-Needs gguf, numpy and safetensors. `llama_cpp quantize` makes q8_0 and q4_k_m of the file.
+Needs gguf and numpy. `llama_cpp quantize` makes q8_0 and q4_k_m of a file in f32.
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 
 import gguf
 import numpy as np
-from gguf import TokenType
+from gguf import GGMLQuantizationType, TokenType
 
 NAMES = {
     "self_attn.q_proj": "attn_q",
@@ -82,7 +82,7 @@ def add_tokenizer(writer, folder):
         add(tokenizer["model"]["vocab"][name])
 
 
-def main(folder, out):
+def main(folder, out, numbers="f32"):
     folder = pathlib.Path(folder)
     config = json.loads((folder / "config.json").read_text())
     writer = gguf.GGUFWriter(out, "llama")
@@ -100,7 +100,12 @@ def main(folder, out):
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
     for name, matrix in weights(folder / "model.safetensors"):
         count = next((count for part, count in heads.items() if part in name), None)
-        writer.add_tensor(gguf_name(name), interleaved(matrix, count) if count else matrix)
+        matrix = interleaved(matrix, count) if count else matrix
+        if numbers == "q8_0" and matrix.ndim == 2:
+            kind = GGMLQuantizationType.Q8_0
+            writer.add_tensor(gguf_name(name), gguf.quants.quantize(matrix, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(gguf_name(name), matrix)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -108,4 +113,4 @@ def main(folder, out):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])

@@ -2,7 +2,7 @@
 
 use domino::model::{
     Model, Rows,
-    candle::{CandleModel, CardMode, LoadOptions, Placement, Precision, TensorModel},
+    candle::{CandleModel, LoadOptions, Placement, Precision, TensorModel},
 };
 
 use super::{emulated, fixtures, some_tokens};
@@ -79,19 +79,6 @@ fn a_prompt_by_tensors_and_tokens_by_kernels_share_the_cache() {
                     assert!((a - b).abs() <= 1e-4 * largest, "{} {prompt}: {a} {b}", path.display());
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn one_row_in_fast_mode_is_near_the_exact_row() {
-    for path in fixtures() {
-        let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
-        let placement = Placement::emulated(false).with_mode(CardMode::Fast);
-        let mut card = TensorModel::load(&path, &LoadOptions::default(), placement).unwrap();
-        for size in [1, 3] {
-            let distance = distance(&mut own, &mut card, size);
-            assert!(distance <= 1e-4, "{}, {size} at a time: {distance}", path.display());
         }
     }
 }

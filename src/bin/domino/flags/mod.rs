@@ -165,9 +165,8 @@ pub(crate) struct LowDevice {
     precision: Option<Precision>,
     /// The kernels of passes over few tokens on a card.
     ///
-    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. fast:
-    /// some per cent quicker with one token, and drafts may change a text. blocks: Candle's tensors;
-    /// quantised weights stay as they are stored, and drafts may change a text.
+    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. blocks:
+    /// Candle's tensors; quantised weights stay as they are stored, and drafts may change a text.
     #[arg(long, value_name = "KERNELS")]
     card: Option<CardMode>,
     /// Threads that share the work of a pass on the CPU.

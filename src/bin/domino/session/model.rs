@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use domino::decode::{DecodeError, DecodeErrorKind};
 use domino::model::candle::{
-    CandleBatch, CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
+    CandleBatch, CandleModel, GraphCounts, LoadOptions, ModelDescription, ModelError, Placement, RandomModel,
+    TensorModel,
 };
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
 use domino::model::{BatchInput, BatchModel, Kept, KvCopy, Logits, Model, Rows};
@@ -256,6 +257,12 @@ impl Runner {
             }
         };
         loaded.map_err(|error| bad_model(&error))
+    }
+
+    /// Counts passes of a card's kernels by how they were queued; `None` where there are none.
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
+    pub(crate) fn graphs(&self) -> Option<GraphCounts> {
+        if let Self::Tensors(model) = self { model.graphs() } else { None }
     }
 
     #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]

@@ -1,10 +1,13 @@
 //! The kernels on an NVIDIA card: launches on the device's stream, products by cuBLAS, and passes as captured
 //! graphs.
 //!
-//! A pass of a width is queued kernel by kernel the first time, which loads them. The second time it is
-//! captured as a graph. Every later pass replays the graph, by one call. Nothing is allocated in a capture,
-//! and all that differs between passes lies in memory that kernels read, so a replay is the same work. Where
-//! a capture fails, passes of that width stay as they were.
+//! A pass is queued kernel by kernel the first time, which loads them. The second time it is captured as a
+//! graph. Every later pass replays the graph, by one call. Nothing is allocated in a capture, and all that
+//! differs between passes lies in memory that kernels read, so a replay is the same work. Where a capture
+//! fails, passes stay as they were.
+//!
+//! Builds with the feature `experiments` read two variables: with `DOMINO_CARD_GRAPHS=off` nothing is
+//! captured, and `DOMINO_CARD_PTX` names a file of kernels in place of those of the build.
 //!
 //! Words go to a card and come back through page-locked memory of the computer. Copies from it are queued at
 //! once, while the card computes; memory that is not page-locked would first be copied by the driver. Parts
@@ -12,7 +15,7 @@
 //! once the copies are done.
 
 use std::ffi::{c_uint, c_void};
-use std::{collections::HashMap, fmt, ptr::NonNull, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, fmt, ptr::NonNull, sync::Arc};
 
 use candle_core::cuda_backend::CudaStorageSlice;
 use candle_core::cuda_backend::cudarc::cublas::{self, sys as blas};
@@ -24,20 +27,25 @@ use candle_core::cuda_backend::cudarc::driver::{
 };
 use candle_core::{CudaDevice, DType, Device, Error, Result, Storage, Tensor};
 
-use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
+use super::driver::{Address, CardProduct, Driver, GraphCounts, KernelArgument, Launch};
 
-/// The kernels, as assembly that the driver compiles for its card.
+/// The kernels of the build.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));
 
 /// Page-locked words at first: masks of sixteen rows over 32,000 tokens, and more are locked when needed.
 const FIRST_WORDS: usize = 1 << 15;
+/// Words that all copies between two waits have room for, at most; one copy may be larger. Choices from 80
+/// rows of 256,000 tokens take fewer. Without a bound, passes that nobody chooses from would lock ever more.
+const MOST_WORDS: usize = 1 << 20;
 
-/// The stages of a width's passes up to their replay.
+/// The stages of passes up to their replay.
 enum Recording {
-    /// Passes were run once, kernel by kernel.
+    /// There was no pass.
+    Cold,
+    /// A pass was run, kernel by kernel.
     Warm,
     Graph(CapturedPass),
-    /// The capture failed.
+    /// The capture failed, or is not wanted.
     Never,
 }
 
@@ -55,7 +63,10 @@ pub(super) struct CudaDriver {
     stream: Arc<CudaStream>,
     numbers: blas::cudaDataType_t,
     functions: HashMap<String, CudaFunction>,
-    recordings: HashMap<u32, Recording>,
+    /// The kernels, as assembly that the driver compiles for its card.
+    kernels: Cow<'static, str>,
+    recording: Recording,
+    counts: GraphCounts,
     /// The memory that words are copied from and to. `None`: the system gave none.
     pinned: Option<PinnedWords>,
     /// Memory in its place, which the driver copies before a call returns.
@@ -87,7 +98,15 @@ impl CudaDriver {
             stream,
             numbers,
             functions: HashMap::new(),
-            recordings: HashMap::new(),
+            kernels: match variable("DOMINO_CARD_PTX") {
+                Some(file) => std::fs::read_to_string(file)?.into(),
+                None => KERNELS.into(),
+            },
+            recording: match variable("DOMINO_CARD_GRAPHS").is_some_and(|value| value == "off") {
+                true => Recording::Never,
+                false => Recording::Cold,
+            },
+            counts: GraphCounts::default(),
             pinned: None,
             spare: Vec::new(),
         };
@@ -98,16 +117,18 @@ impl CudaDriver {
         Ok(driver)
     }
 
-    /// Frees `words` page-locked words, if the system gives any: waits for the copies under way, and locks
-    /// more memory where all of it is too little.
+    /// Frees `words` page-locked words, if the system gives any. Where they do not fit beside those that are
+    /// handed out, waits for the copies under way, and locks more memory, so that later passes like this one
+    /// need not wait.
     fn make_room(&mut self, words: usize) -> Result<()> {
         self.stream.context().bind_to_thread().map_err(Error::wrap)?;
         let Some(pinned) = &mut self.pinned else { return Ok(()) };
         if !pinned.has(words) {
+            let wanted = pinned.used.saturating_add(words).min(MOST_WORDS).max(words);
             self.stream.synchronize().map_err(Error::wrap)?;
             pinned.clear();
-            if !pinned.holds(words) {
-                self.pinned = PinnedWords::new(words.saturating_mul(2));
+            if pinned.size < wanted {
+                self.pinned = PinnedWords::new(wanted.saturating_mul(2));
             }
         }
         Ok(())
@@ -117,7 +138,7 @@ impl CudaDriver {
         if let Some(function) = self.functions.get(name) {
             return Ok(function.clone());
         }
-        let function = self.device.get_or_load_custom_func(name, "domino_card", KERNELS)?;
+        let function = self.device.get_or_load_custom_func(name, "domino_card", &self.kernels)?;
         let function = function.into_cuda_function();
         self.functions.insert(name.to_owned(), function.clone());
         Ok(function)
@@ -250,30 +271,37 @@ impl Driver for CudaDriver {
         Ok(())
     }
 
-    fn run(&mut self, width: u32, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()> {
-        match self.recordings.get(&width) {
-            None => {
-                queue(self)?;
-                self.recordings.insert(width, Recording::Warm);
-                return Ok(());
-            }
-            Some(Recording::Never) => return queue(self),
-            Some(Recording::Graph(graph)) => return graph.0.launch().map_err(Error::wrap),
-            Some(Recording::Warm) => {}
+    fn run(&mut self, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()> {
+        if matches!(self.recording, Recording::Warm) {
+            self.recording = match self.capture(queue) {
+                Ok(graph) => Recording::Graph(graph),
+                Err(error) => {
+                    tracing::debug!(%error, "passes are not captured");
+                    self.counts.capture_error = Some(error.to_string());
+                    Recording::Never
+                }
+            };
         }
-        match self.capture(queue) {
-            Ok(graph) => {
-                graph.0.launch().map_err(Error::wrap)?;
-                self.recordings.insert(width, Recording::Graph(graph));
-                Ok(())
-            }
-            Err(error) => {
-                tracing::debug!(%error, width, "passes of this width are not captured");
-                self.recordings.insert(width, Recording::Never);
-                queue(self)
-            }
+        if let Recording::Graph(graph) = &self.recording {
+            self.counts.replayed += 1;
+            return graph.0.launch().map_err(Error::wrap);
         }
+        queue(self)?;
+        self.counts.eager += 1;
+        if matches!(self.recording, Recording::Cold) {
+            self.recording = Recording::Warm;
+        }
+        Ok(())
     }
+
+    fn graphs(&self) -> Option<GraphCounts> {
+        Some(self.counts.clone())
+    }
+}
+
+/// The value of a variable of experiments.
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| cfg!(feature = "experiments") && !value.is_empty())
 }
 
 impl Drop for CudaDriver {
@@ -322,11 +350,6 @@ impl PinnedWords {
     /// True if at least `words` words are not handed out.
     fn has(&self, words: usize) -> bool {
         words <= self.size - self.used
-    }
-
-    /// True if the whole memory has at least `words` words, handed out or not.
-    fn holds(&self, words: usize) -> bool {
-        words <= self.size
     }
 
     /// Hands out `words` words; `None` if fewer are left.

@@ -83,12 +83,28 @@ pub(super) trait Driver: Send {
     /// If what was queued or the copy fails.
     fn read(&mut self, from: Address, words: &mut [u32]) -> Result<()>;
 
-    /// Queues what `queue` does, which is the same each time for a `width`: a driver may record it and replay
-    /// that.
+    /// Queues what `queue` does, which is the same each time: a driver may record it and replay that.
     ///
     /// # Errors
     /// Those of `queue`.
-    fn run(&mut self, width: u32, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()>;
+    fn run(&mut self, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()>;
+
+    /// Counts what [`run`](Self::run) has done; `None` where nothing is ever replayed.
+    fn graphs(&self) -> Option<GraphCounts> {
+        None
+    }
+}
+
+/// Counts of passes on a card, by how they were queued.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct GraphCounts {
+    /// Passes that replayed the captured graph.
+    pub replayed: u64,
+    /// Passes that were launched kernel by kernel.
+    pub eager: u64,
+    /// The reason why no graph could be captured.
+    pub capture_error: Option<String>,
 }
 
 /// A failure of a card, by what can be done about it.

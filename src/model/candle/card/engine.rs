@@ -8,21 +8,19 @@
 //! Invariant: rows are independent. Products are made over the whole width whatever the number of tokens, so
 //! a row is the result of the same sums beside any neighbours.
 
-use std::{fmt, num::NonZeroUsize};
-
 use candle_core::{DType, Result, Tensor};
 
-use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
-use super::{CardMode, chooser::CardChooser, place::Where};
+use super::driver::{Address, CardProduct, Driver, GraphCounts, KernelArgument, Launch};
+use super::{chooser::CardChooser, place::Where};
 use crate::model::files::config::Config;
 
 /// Passes over up to [`ROWS`] tokens by kernels of our own.
 ///
 /// It shares the cache of keys and values with Candle's tensors, which run prompts.
+#[derive(Debug)]
 pub(in crate::model::candle) struct CardEngine {
     /// The queue of work is in it.
     chooser: CardChooser,
-    mode: CardMode,
     plan: PassPlan,
 }
 
@@ -44,7 +42,6 @@ impl CardEngine {
     /// kernels.
     pub(in crate::model::candle) fn new(
         place: Where,
-        mode: CardMode,
         config: &Config,
         context: usize,
         weights: &ModelWeights,
@@ -52,7 +49,7 @@ impl CardEngine {
         let device = weights.embedding.device();
         let driver = place.open(device, weights.embedding.dtype())?;
         let plan = PassPlan::new(&*driver, config, context, weights)?;
-        Ok(Self { chooser: CardChooser::new(driver, device, config.vocabulary)?, mode, plan })
+        Ok(Self { chooser: CardChooser::new(driver, device, config.vocabulary)?, plan })
     }
 
     /// Runs up to [`ROWS`] tokens, the first of which is at `position`: writes their keys and values to the
@@ -62,34 +59,22 @@ impl CardEngine {
     /// If there are more tokens, or the device fails.
     pub(in crate::model::candle) fn pass(&self, tokens: &[u32], position: usize) -> Result<Tensor> {
         let words = inputs(tokens, position)?;
-        let width = if self.mode == CardMode::Fast && tokens.len() == 1 { 1 } else { WIDTH };
         self.chooser.with_driver(|driver| {
             driver.write(self.plan.inputs(), words.len(), &mut |room| room.copy_from_slice(&words))?;
-            driver.run(width, &|driver| self.plan.queue(driver, width))
+            driver.run(&|driver| self.plan.queue(driver))
         })?;
         // The next pass writes its rows where these are.
         self.plan.logits.narrow(0, 0, tokens.len())?.force_contiguous()
     }
 
-    /// Tokens that a pass takes at the cost of one: all rows where each pass has all of them. Where a pass
-    /// over one token is another, only measuring tells.
-    pub(in crate::model::candle) fn tokens_at_once(&self) -> NonZeroUsize {
-        NonZeroUsize::new(ROWS).filter(|_| self.mode.is_exact()).unwrap_or(NonZeroUsize::MIN)
+    /// Counts how passes were run; `None` where nothing records them.
+    pub(in crate::model::candle) fn graphs(&self) -> Option<GraphCounts> {
+        self.chooser.with_driver(|driver| driver.graphs())
     }
 
     /// The chooser of tokens from rows of this engine.
     pub(in crate::model::candle) fn chooser(&self) -> CardChooser {
         self.chooser.clone()
-    }
-}
-
-impl fmt::Debug for CardEngine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tensors = self.plan.tensors();
-        f.debug_struct("CardEngine")
-            .field("mode", &self.mode)
-            .field("tensors", &tensors)
-            .finish_non_exhaustive()
     }
 }
 
@@ -162,8 +147,8 @@ struct PassPlan {
     buffers: Buffers,
     /// `[WIDTH, vocabulary]` in 32 bits.
     pub(super) logits: Tensor,
-    /// The tensors that the addresses are of.
-    kept: Vec<Tensor>,
+    /// The tensors that the addresses are of, which outlive all queued work.
+    _kept: Vec<Tensor>,
 }
 
 impl PassPlan {
@@ -206,7 +191,7 @@ impl PassPlan {
             layers,
             buffers,
             logits,
-            kept,
+            _kept: kept,
         })
     }
 
@@ -215,17 +200,12 @@ impl PassPlan {
         self.buffers.inputs
     }
 
-    /// Tensors that must outlive all queued work.
-    pub(super) fn tensors(&self) -> usize {
-        self.kept.len()
-    }
-
-    /// Queues a pass of `width` rows, of which as many count as the inputs say.
+    /// Queues a pass of [`WIDTH`] rows, of which as many count as the inputs say.
     ///
     /// # Errors
     /// Those of the driver.
-    pub(super) fn queue(&self, driver: &mut dyn Driver, width: u32) -> Result<()> {
-        let mut queue = Queue { plan: self, driver, width };
+    pub(super) fn queue(&self, driver: &mut dyn Driver) -> Result<()> {
+        let mut queue = Queue { plan: self, driver };
         queue.embed()?;
         // A product's result and bias join the stream in the norm that follows.
         let mut delta = [Address::NONE; 2];
@@ -349,7 +329,6 @@ impl Buffers {
 struct Queue<'a> {
     plan: &'a PassPlan,
     driver: &'a mut dyn Driver,
-    width: u32,
 }
 
 impl Queue<'_> {
@@ -366,13 +345,7 @@ impl Queue<'_> {
 
     fn product(&mut self, weights: Address, x: Address, y: Address, sizes: [i32; 2]) -> Result<()> {
         let [inputs, outputs] = sizes;
-        if self.width == 1 {
-            use KernelArgument::{Address as At, Number};
-            let blocks = u32::try_from(outputs)?.div_ceil(4);
-            let arguments = [At(weights), At(x), At(y), Number(inputs), Number(outputs)];
-            return self.launch("single", [blocks, 1, 1], 128, &arguments);
-        }
-        let rows = i32::try_from(self.width)?;
+        let rows = i32::try_from(WIDTH)?;
         self.driver.product(CardProduct { weights, x, y, rows, inputs, outputs })
     }
 
@@ -380,7 +353,7 @@ impl Queue<'_> {
         use KernelArgument::{Address as At, Number};
         let Buffers { inputs, x, .. } = self.plan.buffers;
         let arguments = [At(inputs), At(self.plan.embedding), At(x), Number(self.plan.sizes.hidden)];
-        self.launch("embed", [self.width, 1, 1], 256, &arguments)
+        self.launch("embed", [WIDTH, 1, 1], 256, &arguments)
     }
 
     fn norm(&mut self, [delta, bias]: [Address; 2], weight: Address) -> Result<()> {
@@ -389,7 +362,7 @@ impl Queue<'_> {
         let CardShape { hidden: size, epsilon, .. } = self.plan.sizes;
         let arguments =
             [At(inputs), At(x), At(delta), At(bias), At(weight), At(hidden), Number(size), Float(epsilon)];
-        self.launch("norm", [self.width, 1, 1], 256, &arguments)
+        self.launch("norm", [WIDTH, 1, 1], 512, &arguments)
     }
 
     fn attention(&mut self, layer: &Layer) -> Result<()> {
@@ -423,7 +396,7 @@ impl Queue<'_> {
             Number(context),
             Float(epsilon),
         ];
-        self.launch("heads", [self.width, u32::try_from(heads + 2 * kv_heads)?, 1], 128, &arguments)
+        self.launch("heads", [WIDTH, u32::try_from(heads + 2 * kv_heads)?, 1], 128, &arguments)
     }
 
     fn scores(&mut self, layer: &Layer) -> Result<()> {
@@ -450,10 +423,10 @@ impl Queue<'_> {
             _ => "attention_any".into(),
         };
         let heads = u32::try_from(heads)?;
-        self.launch(&kernel, [self.width, heads, SPLITS], 128, &arguments)?;
+        self.launch(&kernel, [WIDTH, heads, SPLITS], 128, &arguments)?;
         let splits = Number(i32::try_from(SPLITS)?);
         let arguments = [At(inputs), At(parts), At(attended), Number(head_dim), splits, Number(layer.window)];
-        self.launch("combine", [self.width, heads, 1], 128, &arguments)
+        self.launch("combine", [WIDTH, heads, 1], 128, &arguments)
     }
 
     fn feed_forward(&mut self, layer: &Layer) -> Result<()> {
@@ -469,7 +442,7 @@ impl Queue<'_> {
             Number(intermediate),
         ];
         let blocks = u32::try_from(intermediate)?.div_ceil(256);
-        self.launch("gate", [blocks, self.width, 1], 256, &arguments)?;
+        self.launch("gate", [blocks, WIDTH, 1], 256, &arguments)?;
         self.product(layer.down[0], buffers.activated, buffers.delta, [intermediate, hidden])
     }
 }

@@ -138,7 +138,7 @@ impl Driver for HostDriver {
         Ok(())
     }
 
-    fn run(&mut self, _width: u32, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()> {
+    fn run(&mut self, queue: &dyn Fn(&mut dyn Driver) -> Result<()>) -> Result<()> {
         queue(self)
     }
 }

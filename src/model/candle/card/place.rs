@@ -54,29 +54,19 @@ pub enum CardMode {
     /// memory.
     #[default]
     Exact,
-    /// Our kernels too, but a pass over one token takes a product of its own: some per cent quicker, and
-    /// texts with drafts may be others.
-    Fast,
     /// Candle's tensors: quantised weights stay in ggml's blocks. Texts with drafts may be others.
     Blocks,
 }
 
 impl CardMode {
     /// All modes, in the order of their documentation.
-    pub const ALL: [Self; 3] = [Self::Exact, Self::Fast, Self::Blocks];
-
-    /// Is a row the same whatever else is in its pass?
-    #[must_use]
-    pub fn is_exact(self) -> bool {
-        self == Self::Exact
-    }
+    pub const ALL: [Self; 2] = [Self::Exact, Self::Blocks];
 }
 
 impl fmt::Display for CardMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Exact => "exact",
-            Self::Fast => "fast",
             Self::Blocks => "blocks",
         })
     }
@@ -88,7 +78,7 @@ impl FromStr for CardMode {
     /// Finds a mode by its name.
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|mode| mode.to_string() == name);
-        found.ok_or_else(|| format!("{name:?} is none of exact, fast and blocks"))
+        found.ok_or_else(|| format!("{name:?} is neither exact nor blocks"))
     }
 }
 
@@ -101,9 +91,9 @@ mod tests {
         for mode in CardMode::ALL {
             assert_eq!(mode.to_string().parse(), Ok(mode));
         }
-        for name in ["", "Exact", "exact ", "block", "tensors"] {
+        for name in ["", "Exact", "exact ", "block", "tensors", "fast"] {
             assert!(name.parse::<CardMode>().is_err(), "{name:?}");
         }
-        assert!(CardMode::default().is_exact() && !CardMode::Fast.is_exact());
+        assert_eq!(CardMode::default(), CardMode::Exact);
     }
 }

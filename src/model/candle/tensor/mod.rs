@@ -17,7 +17,7 @@ pub use rows::DeviceRows;
 
 use self::placement::Place;
 use self::transformer::{KvCache, TensorTransformer};
-use super::card::{CardEngine, ROWS};
+use super::card::{CardEngine, GraphCounts, ROWS};
 use crate::ids::{TokenId, as_u64};
 use crate::limits::DEFAULT_CONTEXT;
 use crate::model::cpu::load::{LoadOptions, needs};
@@ -32,8 +32,8 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// A model with its cache, as tensors of a device.
 ///
-/// On a card with [`CardMode::Exact`](super::CardMode::Exact) rows do not depend on what shares a pass. In
-/// other modes they do in their last bits, unlike those of [`CandleModel`](super::CandleModel): products are
+/// On a card with [`CardMode::Exact`](super::CardMode::Exact) rows do not depend on what shares a pass.
+/// Otherwise they do in their last bits, unlike those of [`CandleModel`](super::CandleModel): products are
 /// summed as the device's library likes.
 #[derive(Debug)]
 pub struct TensorModel {
@@ -113,9 +113,9 @@ impl TensorModel {
         let cache = KvCache::new(config.cache_layers(), sizes, place.precision, &place.device)?;
         let transformer = TensorTransformer::load(weights, config, context, place)?;
         let engine = match place.kernels {
-            Some((on, mode)) => transformer
+            Some(on) => transformer
                 .weights(&cache)
-                .map(|weights| CardEngine::new(on, mode, transformer.config(), context, &weights))
+                .map(|weights| CardEngine::new(on, transformer.config(), context, &weights))
                 .transpose()?,
             None => None,
         };
@@ -126,6 +126,13 @@ impl TensorModel {
     #[must_use]
     pub fn made_for(&self) -> usize {
         self.transformer.config().max_positions
+    }
+
+    /// Counts passes of the card's kernels by how they were queued. `None` without a card, or with
+    /// [`CardMode::Blocks`](super::CardMode::Blocks).
+    #[must_use]
+    pub fn graphs(&self) -> Option<GraphCounts> {
+        self.engine.as_ref()?.graphs()
     }
 
     /// As [`forward`](Model::forward), but the rows stay on the device, where they may still be in the making
@@ -246,7 +253,7 @@ impl Model for TensorModel {
 
     /// All rows that a pass of the kernels has room for, since each of their passes has as many.
     fn tokens_at_once(&self) -> NonZeroUsize {
-        self.engine.as_ref().map_or(NonZeroUsize::MIN, CardEngine::tokens_at_once)
+        NonZeroUsize::new(ROWS).filter(|_| self.engine.is_some()).unwrap_or(NonZeroUsize::MIN)
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {

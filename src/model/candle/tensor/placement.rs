@@ -122,11 +122,8 @@ impl Placement {
             })?,
             None => Device::Cpu,
         };
-        let kernels = match (self.mode, self.card, self.emulation) {
-            (CardMode::Blocks, ..) | (_, None, None) => None,
-            (mode, _, Some(on)) => Some((on, mode)),
-            (mode, Some(_), None) => Some((Where::Card, mode)),
-        };
+        let kernels = self.emulation.or(self.card.map(|_| Where::Card));
+        let kernels = kernels.filter(|_| self.mode == CardMode::Exact);
         // The kernels take no blocks.
         Ok(Place { device, precision, unpacks: unpacks || kernels.is_some(), kernels, makes: false })
     }
@@ -203,8 +200,8 @@ pub(super) struct Place {
     pub(super) precision: DType,
     /// Do quantised weights become numbers of the precision? Otherwise they stay in blocks.
     pub(super) unpacks: bool,
-    /// The device of kernels of our own, and which; `None`: all passes are Candle's.
-    pub(super) kernels: Option<(Where, CardMode)>,
+    /// The device of kernels of our own; `None`: all passes are Candle's.
+    pub(super) kernels: Option<Where>,
     /// Are matrices of floats made here, of random numbers, and not read?
     pub(super) makes: bool,
 }
@@ -297,7 +294,6 @@ mod tests {
         assert_eq!(card.unpacked(&floats), None);
         assert_eq!(card.unpacked(&quantised), Some(2 * parameters));
         assert_eq!(card.with_precision(Precision::F32).unpacked(&quantised), Some(4 * parameters));
-        assert_eq!(card.with_mode(CardMode::Fast).unpacked(&quantised), Some(2 * parameters));
         assert_eq!(card.with_mode(CardMode::Blocks).unpacked(&quantised), None);
         assert_eq!(Placement::CPU.unpacked(&quantised), None);
     }

@@ -2,6 +2,7 @@
 
 use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
+use anyhow::Result;
 use clap::Args;
 use domino::model::candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads};
 use domino::model::passes::{PassTimes, any_tokens};
@@ -118,7 +119,7 @@ impl LowBenchModel {
 }
 
 /// Measures and prints the times.
-pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> Result<Exit> {
     join_threads(command.threads);
     let room = command.prompt.max(command.context + command.most);
     let (mut model, name) = load(&command.source, &command.load, command.by)?;
@@ -154,11 +155,11 @@ pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> anyhow::Result<
         bar.inc(1);
     }
     bar.finish_and_clear();
-    print(command, &name, &times, &prompt)?;
+    print(command, &name, &model, [&times, &prompt])?;
     Ok(Exit::Success)
 }
 
-fn load(source: &ModelToBench, options: &LoadOptions, by: RunBy) -> anyhow::Result<(Runner, String)> {
+fn load(source: &ModelToBench, options: &LoadOptions, by: RunBy) -> Result<(Runner, String)> {
     let bad = |error: &dyn std::error::Error| BadInput::new(error.to_string());
     match source {
         ModelToBench::Model(name) => {
@@ -187,7 +188,7 @@ fn device(command: &BenchModel) -> String {
     }
 }
 
-fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes) -> anyhow::Result<()> {
+fn print(command: &BenchModel, name: &str, model: &Runner, [times, prompt]: [&PassTimes; 2]) -> Result<()> {
     let (median, least) = (times.median(1), times.least(1));
     let tokens = command.prompt;
     let whole = (tokens > 0).then(|| [prompt.median(tokens), prompt.least(tokens)]);
@@ -207,6 +208,7 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
         let mut object = json!({
             "model": name, "device": device(command), "context": command.context,
             "repeats": command.repeats, "threads": threads, "curve": curve,
+            "graphs": model.graphs(),
         });
         if command.by == RunBy::Stored {
             object["kv"] = command.load.kv.to_string().into();

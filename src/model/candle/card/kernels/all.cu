@@ -5,6 +5,4 @@
 
 #include "attention.cu"
 
-#include "product.cu"
-
 #include "choice.cu"

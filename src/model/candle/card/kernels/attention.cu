@@ -79,19 +79,21 @@ DEVICE void attention(const Inputs* in, const float* queries, const T* keys, con
   }
   Softmax<EACH> softmax;
   for (int base = from + warp * GROUPS; base < to; base += STEP * AT_ONCE) {
-    float scores[AT_ONCE], value[AT_ONCE][EACH], largest = softmax.largest;
+    float scores[AT_ONCE], value[AT_ONCE][EACH], numbers[AT_ONCE][EACH], largest = softmax.largest;
+    // All loads before the first exchange, and none behind a branch, so that they are under way together:
+    // past the last key the last one is read again.
+    UNROLL
+    for (int u = 0; u < AT_ONCE; u++) {
+      const int key = base + u * STEP + group, from_key = key < to ? key : to - 1;
+      own.load(keys + (size_t)from_key * size, numbers[u]);
+      own.load(values + (size_t)from_key * size, value[u]);
+    }
     UNROLL
     for (int u = 0; u < AT_ONCE; u++) {
       const int key = base + u * STEP + group;
-      float numbers[EACH], product = 0.f;
+      float product = 0.f;
       UNROLL
-      for (int e = 0; e < EACH; e++) numbers[e] = value[u][e] = 0.f;
-      if (key < to) {
-        own.load(keys + (size_t)key * size, numbers);
-        own.load(values + (size_t)key * size, value[u]);
-      }
-      UNROLL
-      for (int e = 0; e < EACH; e++) product += numbers[e] * query[e];
+      for (int e = 0; e < EACH; e++) product += numbers[u][e] * query[e];
       UNROLL
       for (int o = LANES / 2; o > 0; o >>= 1) product += __shfl_xor_sync(0xffffffffu, product, o);
       scores[u] = key < to ? product : NEVER;

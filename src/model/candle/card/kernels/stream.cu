@@ -20,19 +20,48 @@ DEVICE void norm(const Inputs* in, float* x, const float* delta, const T* bias, 
   x += (size_t)row * hidden;
   out += (size_t)row * hidden;
   if (delta) delta += (size_t)row * hidden;
-  float squares = 0.f;
-  for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
-    float v = x[i];
-    if (delta) {
-      float d = delta[i];
-      if (bias) d += wide(bias[i]);
-      v += d;
-      x[i] = v;
+  // The first numbers of a thread stay in registers, and all their loads are under way together.
+  constexpr int HELD = 8;
+  float v[HELD], w[HELD], d[HELD], squares = 0.f;
+  UNROLL
+  for (int u = 0; u < HELD; u++) {
+    const int i = threadIdx.x + u * blockDim.x;
+    v[u] = i < hidden ? x[i] : 0.f;
+    w[u] = i < hidden ? weight[i] : 0.f;
+    d[u] = delta && i < hidden ? delta[i] : 0.f;
+  }
+  if (delta && bias) {
+    UNROLL
+    for (int u = 0; u < HELD; u++) {
+      const int i = threadIdx.x + u * blockDim.x;
+      d[u] += i < hidden ? wide(bias[i]) : 0.f;
     }
-    squares += v * v;
+  }
+  UNROLL
+  for (int u = 0; u < HELD; u++) {
+    const int i = threadIdx.x + u * blockDim.x;
+    v[u] += d[u];
+    if (delta && i < hidden) x[i] = v[u];
+    squares += v[u] * v[u];
+  }
+  const int rest = HELD * blockDim.x;
+  for (int i = rest + threadIdx.x; i < hidden; i += blockDim.x) {
+    float more = x[i];
+    if (delta) {
+      float change = delta[i];
+      if (bias) change += wide(bias[i]);
+      more += change;
+      x[i] = more;
+    }
+    squares += more * more;
   }
   const float scale = rsqrtf(block_sum(squares) / hidden + epsilon);
-  for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = narrow<T>(x[i] * scale * weight[i]);
+  UNROLL
+  for (int u = 0; u < HELD; u++) {
+    const int i = threadIdx.x + u * blockDim.x;
+    if (i < hidden) out[i] = narrow<T>(v[u] * scale * w[u]);
+  }
+  for (int i = rest + threadIdx.x; i < hidden; i += blockDim.x) out[i] = narrow<T>(x[i] * scale * weight[i]);
 }
 
 // out[row] = silu(gate) * up, of rows [gate, up], each plus its bias if there is one. Grid (blocks, rows).
@@ -54,7 +83,7 @@ DEVICE void gate(const Inputs* in, const float* rows, const T* bias, T* out, int
   KERNEL(256) embed_##NAME(const Inputs* in, const T* table, float* x, int hidden) { \
     embed<T>(in, table, x, hidden); \
   } \
-  KERNEL(256) \
+  KERNEL(512) \
   norm_##NAME(const Inputs* in, float* x, const float* delta, const T* bias, const float* weight, T* out, \
               int hidden, float epsilon) { \
     norm<T>(in, x, delta, bias, weight, out, hidden, epsilon); \

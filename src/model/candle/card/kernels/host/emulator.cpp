@@ -176,8 +176,7 @@ extern "C" int domino_card_launch(const char* name, const unsigned* grid, unsign
   TRY(attention_128_##NAME) \
   TRY(attention_256_##NAME) \
   TRY(attention_any_##NAME) \
-  TRY(combine_##NAME) \
-  TRY(single_##NAME)
+  TRY(combine_##NAME)
   FOR_NUMBERS(TRY_ALL)
   TRY(choose)
   TRY(settle)
