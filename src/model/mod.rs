@@ -23,5 +23,5 @@ mod scripted;
 pub use batch::{BatchInput, BatchModel, InTurns, KvCopy, OneByOne, OneByOneError};
 #[cfg(feature = "experiments")]
 pub(crate) use known_prompts::KnownPrompts;
-pub use model::{Batch, GumbelDraw, Kept, KeptRows, Logits, Model, RowAnswer, RowChoice, Rows};
+pub use model::{Batch, GraphCounts, GumbelDraw, Kept, KeptRows, Logits, Model, RowAnswer, RowChoice, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

@@ -118,6 +118,18 @@ pub type Kept<E> = Box<dyn KeptRows<Error = E>>;
 /// A borrowed batch model: the caches of several sequences.
 pub type Batch<'a, E> = &'a mut dyn BatchModel<Error = E>;
 
+/// Counts of passes on a device, by how they were queued.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct GraphCounts {
+    /// Passes that replayed the captured graph.
+    pub replayed: u64,
+    /// Passes that were launched kernel by kernel.
+    pub eager: u64,
+    /// The reason why no graph could be captured.
+    pub capture_error: Option<String>,
+}
+
 /// A causal language model with a cache of the tokens it has seen.
 pub trait Model: Send {
     /// Errors of passes and truncations.
@@ -164,6 +176,11 @@ pub trait Model: Send {
     ) -> Result<Option<Kept<Self::Error>>, Self::Error> {
         let _ = (tokens, rows);
         Ok(None)
+    }
+
+    /// Counts passes on a device by how they were queued. `None`, the default, where nothing is counted.
+    fn graphs(&self) -> Option<GraphCounts> {
+        None
     }
 
     /// Forgets all tokens from `position` on, in constant time, as if they had never been given.

@@ -8,7 +8,7 @@ mod card;
 mod description;
 mod tensor;
 
-pub use card::{CardFault, CardMode, GraphCounts};
+pub use card::{CardFault, CardMode};
 pub use description::{FormatShare, ModelDescription};
 pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
 

@@ -330,9 +330,8 @@ impl WithSimd for HeadRun<'_> {
         let taken: Vec<Change<'_>> = taken
             .map(|(token, change)| (fade(last, token), last.token(net, head, token)[1], change))
             .collect();
-        // All changes to a row while it is at hand.
         for (number, row) in matrix.chunks_exact_mut(size).enumerate().take_while(|_| !taken.is_empty()) {
-            taken.iter().for_each(|(fade, key, change)| faded(row, *fade, key[number], change));
+            changed(row, number, &taken);
         }
         let mut scratch: Vec<f32> = Vec::new();
         let mut own = vec![0.0; size];
@@ -372,6 +371,21 @@ fn faded(row: &mut [f32], fade: f32, key: f32, change: &[f32]) {
     for (x, change) in row.iter_mut().zip(change) {
         *x = fade * *x + key * change;
     }
+}
+
+/// Makes changes to a row, all while some of its numbers are in registers.
+#[inline(always)]
+fn changed(row: &mut [f32], number: usize, changes: &[Change<'_>]) {
+    let (blocks, rest) = row.as_chunks_mut::<COLUMNS>();
+    let whole = blocks.len() * COLUMNS;
+    for (block, row) in blocks.iter_mut().enumerate() {
+        let mut own = *row;
+        for (fade, key, change) in changes {
+            faded(&mut own, *fade, key[number], &change[block * COLUMNS..][..COLUMNS]);
+        }
+        *row = own;
+    }
+    changes.iter().for_each(|(fade, key, change)| faded(rest, *fade, key[number], &change[whole..]));
 }
 
 /// Sums the rows of a matrix, as they are after a change, each times its factor. Makes no change.

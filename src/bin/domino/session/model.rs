@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use domino::decode::{DecodeError, DecodeErrorKind};
 use domino::model::candle::{
-    CandleBatch, CandleModel, GraphCounts, LoadOptions, ModelDescription, ModelError, Placement, RandomModel,
-    TensorModel,
+    CandleBatch, CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
 };
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
-use domino::model::{BatchInput, BatchModel, Kept, KvCopy, Logits, Model, Rows};
+use domino::model::{BatchInput, BatchModel, GraphCounts, Kept, KvCopy, Logits, Model, Rows};
 use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -259,12 +258,6 @@ impl Runner {
         loaded.map_err(|error| bad_model(&error))
     }
 
-    /// Counts passes of a card's kernels by how they were queued; `None` where there are none.
-    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
-    pub(crate) fn graphs(&self) -> Option<GraphCounts> {
-        if let Self::Tensors(model) = self { model.graphs() } else { None }
-    }
-
     #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
     pub(crate) fn random(
         model: &RandomModel,
@@ -305,6 +298,10 @@ impl Model for Runner {
 
     fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
         self.model.begin(tokens, rows)
+    }
+
+    fn graphs(&self) -> Option<GraphCounts> {
+        self.model.graphs()
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {

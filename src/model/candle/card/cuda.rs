@@ -27,7 +27,8 @@ use candle_core::cuda_backend::cudarc::driver::{
 };
 use candle_core::{CudaDevice, DType, Device, Error, Result, Storage, Tensor};
 
-use super::driver::{Address, CardProduct, Driver, GraphCounts, KernelArgument, Launch};
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
+use crate::model::GraphCounts;
 
 /// The kernels of the build.
 const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/card.ptx"));

@@ -10,6 +10,8 @@ use std::fmt;
 
 use candle_core::{Result, Tensor};
 
+use crate::model::GraphCounts;
+
 /// Address of a number in the device's memory, as kernels take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address(pub(super) u64);
@@ -93,18 +95,6 @@ pub(super) trait Driver: Send {
     fn graphs(&self) -> Option<GraphCounts> {
         None
     }
-}
-
-/// Counts of passes on a card, by how they were queued.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct GraphCounts {
-    /// Passes that replayed the captured graph.
-    pub replayed: u64,
-    /// Passes that were launched kernel by kernel.
-    pub eager: u64,
-    /// The reason why no graph could be captured.
-    pub capture_error: Option<String>,
 }
 
 /// A failure of a card, by what can be done about it.

@@ -10,8 +10,9 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::driver::{Address, CardProduct, Driver, GraphCounts, KernelArgument, Launch};
+use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
 use super::{chooser::CardChooser, place::Where};
+use crate::model::GraphCounts;
 use crate::model::files::config::Config;
 
 /// Passes over up to [`ROWS`] tokens by kernels of our own.

@@ -21,9 +21,9 @@ mod host;
 mod place;
 
 pub(super) use chooser::CardChooser;
+pub use driver::CardFault;
 #[cfg(feature = "card-host")]
 pub(super) use driver::HostFailure;
-pub use driver::{CardFault, GraphCounts};
 pub(super) use engine::{CardEngine, CardMatrix, LayerWeights, ModelWeights, ROWS};
 pub use place::CardMode;
 pub(super) use place::Where;

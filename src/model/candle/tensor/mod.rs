@@ -17,7 +17,7 @@ pub use rows::DeviceRows;
 
 use self::placement::Place;
 use self::transformer::{KvCache, TensorTransformer};
-use super::card::{CardEngine, GraphCounts, ROWS};
+use super::card::{CardEngine, ROWS};
 use crate::ids::{TokenId, as_u64};
 use crate::limits::DEFAULT_CONTEXT;
 use crate::model::cpu::load::{LoadOptions, needs};
@@ -25,7 +25,7 @@ use crate::model::cpu::{CHUNK, MemoryEstimate, available_memory, batch::check_to
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::files::random::{RandomModel, RandomWeights};
 use crate::model::files::{config::Config, weights::Weights, with_weights};
-use crate::model::{Kept, Logits, Model, Rows, formats::KvFormat};
+use crate::model::{GraphCounts, Kept, Logits, Model, Rows, formats::KvFormat};
 
 /// Sequences in the cache.
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
@@ -126,13 +126,6 @@ impl TensorModel {
     #[must_use]
     pub fn made_for(&self) -> usize {
         self.transformer.config().max_positions
-    }
-
-    /// Counts passes of the card's kernels by how they were queued. `None` without a card, or with
-    /// [`CardMode::Blocks`](super::CardMode::Blocks).
-    #[must_use]
-    pub fn graphs(&self) -> Option<GraphCounts> {
-        self.engine.as_ref()?.graphs()
     }
 
     /// As [`forward`](Model::forward), but the rows stay on the device, where they may still be in the making
@@ -238,6 +231,10 @@ fn widened(config: &Config) -> u64 {
 
 impl Model for TensorModel {
     type Error = ModelError;
+
+    fn graphs(&self) -> Option<GraphCounts> {
+        self.engine.as_ref()?.graphs()
+    }
 
     fn position(&self) -> usize {
         self.cache.len()
