@@ -13,22 +13,19 @@ use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::ops;
+use super::{ops, products::matrix::PARALLEL};
 use crate::model::error::ModelError;
 use crate::model::files::config::{Activation, Config, DeltaNet, Mixer};
 use crate::model::files::weights::Weights;
 
-/// Tokens of a pass, at most, that can be taken back without running the tokens before them again: more than
-/// drafts have.
-pub(crate) const KEPT: usize = 32;
-
-/// Least number of multiplications for which waking threads pays, as for matrix products.
-const PARALLEL: usize = 1 << 17;
+/// Tokens of a pass, at most, that can be taken back without running tokens again: as many as the longest
+/// draft has.
+pub(crate) const KEPT: usize = 64;
 
 /// Columns of a state that are summed at a time, in registers.
 const COLUMNS: usize = 64;
 
-/// Added to the sum of squares by which queries and keys are divided.
+/// Added to the sum of squares by which queries and keys are divided, as `transformers` does.
 const EPSILON: f32 = 1e-6;
 
 /// The weights of a layer beside its products.

@@ -10,7 +10,7 @@ use crate::split_mix::SplitMix64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mistake {
     None,
-    /// What was taken back stays in the state.
+    /// Tokens that were taken back stay in the state.
     Kept,
     /// The convolution sees the token before the oldest that it should see.
     Window,

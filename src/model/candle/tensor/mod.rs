@@ -83,8 +83,8 @@ impl TensorModel {
         place: &Place,
     ) -> Result<Self, ModelError> {
         if config.delta.is_some() || config.experts.is_some() {
-            let reason =
-                "states of delta nets, and experts, are computed on the CPU, and on cards by llama.cpp";
+            let reason = "states of delta nets, and experts, are computed on the CPU as stored (without \
+                          a device or a precision), and on cards by llama.cpp";
             return Err(
                 ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into()
             );

@@ -24,7 +24,7 @@ use crate::vocab::{Contents, TokenSet};
 /// Panels computed at a time.
 const SHARE: usize = 16;
 /// Least number of multiplications for which waking threads pays.
-const PARALLEL: usize = 1 << 17;
+pub(crate) const PARALLEL: usize = 1 << 17;
 
 /// Least size of a part, in bytes, whose weights are prefetched for one or two rows too: about what a core's
 /// own cache keeps from one pass to the next.

@@ -7,32 +7,28 @@ use crate::model::error::ModelError;
 use crate::model::files::config::{Config, DeltaNet, LayerSet, Norms};
 use crate::model::files::fields::ModelFields;
 
+/// Sizes that are the same in all of these models, and that folders may leave out.
+const DEFAULTS: [(&str, usize); 7] = [
+    ("head_dim", 256),
+    ("full_attention_interval", 4),
+    ("linear_conv_kernel_dim", 4),
+    ("linear_num_key_heads", 16),
+    ("linear_num_value_heads", 32),
+    ("linear_key_head_dim", 128),
+    ("linear_value_head_dim", 128),
+];
+
 pub(super) const QWEN35: Architecture = Architecture {
     folders: &["Qwen3_5ForCausalLM", "qwen3_5_text", "Qwen3_5ForConditionalGeneration", "qwen3_5"],
     files: &["qwen35"],
-    defaults: &[
-        ("hidden_size", 4096),
-        ("intermediate_size", 12_288),
-        ("num_hidden_layers", 32),
-        ("num_attention_heads", 16),
-        ("num_key_value_heads", 4),
-        ("head_dim", 256),
-        ("vocab_size", 248_320),
-        ("max_position_embeddings", 32_768),
-        ("full_attention_interval", 4),
-        ("linear_conv_kernel_dim", 4),
-        ("linear_num_key_heads", 16),
-        ("linear_num_value_heads", 32),
-        ("linear_key_head_dim", 128),
-        ("linear_value_head_dim", 128),
-    ],
+    defaults: &DEFAULTS,
     rotary: Some(0.25),
     biases: &["attention_bias"],
     describe,
     ..PLAIN
 };
 
-/// The same with experts, one of which all tokens have.
+/// Qwen 3.5 with experts, one of which all tokens have.
 pub(super) const QWEN35_MOE: Architecture = Architecture {
     folders: &[
         "Qwen3_5MoeForCausalLM",
@@ -41,25 +37,7 @@ pub(super) const QWEN35_MOE: Architecture = Architecture {
         "qwen3_5_moe",
     ],
     files: &["qwen35moe"],
-    defaults: &[
-        ("hidden_size", 2048),
-        ("num_hidden_layers", 40),
-        ("num_attention_heads", 16),
-        ("num_key_value_heads", 2),
-        ("head_dim", 256),
-        ("vocab_size", 248_320),
-        ("max_position_embeddings", 32_768),
-        ("full_attention_interval", 4),
-        ("linear_conv_kernel_dim", 4),
-        ("linear_num_key_heads", 16),
-        ("linear_num_value_heads", 32),
-        ("linear_key_head_dim", 128),
-        ("linear_value_head_dim", 128),
-        ("num_experts", 256),
-        ("num_experts_per_tok", 8),
-        ("moe_intermediate_size", 512),
-        ("shared_expert_intermediate_size", 512),
-    ],
+    defaults: &DEFAULTS,
     experts: true,
     describe: |fields, config| {
         if let Some(experts) = &mut config.experts {

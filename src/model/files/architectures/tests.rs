@@ -220,7 +220,8 @@ fn qwen_3_5_has_states_in_three_of_four_layers() {
     let published = json!({
         "architectures": ["Qwen3_5ForConditionalGeneration"],
         "text_config": {
-            "hidden_size": 2560, "intermediate_size": 9216, "num_hidden_layers": 32, "num_key_value_heads": 4,
+            "hidden_size": 2560, "intermediate_size": 9216, "num_hidden_layers": 32,
+            "num_attention_heads": 16, "num_key_value_heads": 4, "vocab_size": 248_320,
             "max_position_embeddings": 262_144, "mtp_num_hidden_layers": 1, "tie_word_embeddings": true,
             "rope_parameters": {"mrope_interleaved": true, "mrope_section": [11, 11, 10], "rope_theta": 1e7,
                 "rope_type": "default", "partial_rotary_factor": 0.25}

@@ -219,7 +219,7 @@ impl OptionsAsked {
         &self.options
     }
 
-    /// The same for a schema that has these options itself.
+    /// Makes these the options of a schema that has them itself.
     pub(crate) fn with(&self, options: SchemaOptions) -> Self {
         Self { options, given: self.given.clone() }
     }
