@@ -129,7 +129,7 @@ impl Replay<'_> {
         for index in 0..rows.rows() {
             let (before, rest) = self.sequence.split_at(self.position);
             let (Some(row), Some(&token)) = (rows.row(index), rest.first()) else { return Ok(()) };
-            let biased = decoder.options.bias.apply(row);
+            let biased = decoder.options.bias.apply(row, self.position);
             let penalised = decoder.options.penalties.apply(&biased, before);
             let own = self.sampler.draw(&penalised, &decoder.possible, self.position);
             let own = own.map_err(|error| cannot_draw(error, self.position))?;

@@ -66,7 +66,7 @@ proptest! {
         let sampler = Sampler::new(options.sampling, seed);
         let mut constraint = constraint;
         for (position, &token) in text.iter().enumerate().skip(prompt().len()) {
-            let biased = options.bias.apply(rows.row(position - 1).unwrap());
+            let biased = options.bias.apply(rows.row(position - 1).unwrap(), position);
             let row = penalties.apply(&biased, &text[..position]);
             prop_assert_eq!(sampler.draw(&row, constraint.mask().unwrap(), position), Ok(token));
             constraint.advance(token).unwrap();

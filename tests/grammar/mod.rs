@@ -2,6 +2,8 @@
 
 // The shipped grammars against the texts beside them.
 pub(crate) mod corpus;
+// Grammars inside of JSON strings.
+mod escaped;
 // Named languages in regular expressions and GBNF.
 mod extensions;
 // Grammars of the kinds that people write.

@@ -51,7 +51,6 @@ fn addresses_of_the_engine_are_closed_but_the_list_of_models() {
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/images/generations"),
         ("POST", "/v1/audio/speech"),
-        ("POST", "/v1/responses"),
         ("GET", "/v1/responses/1"),
         ("DELETE", "/v1/responses/1"),
         ("POST", "/v1/responses/1/cancel"),

@@ -1,5 +1,6 @@
 //! `domino serve` as its clients see it: plain HTTP against a running server with the shipped model.
 
+mod apis;
 mod bad_input;
 mod bounds;
 mod captures;

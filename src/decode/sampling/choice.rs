@@ -61,7 +61,7 @@ impl Chooser {
         constraint: Option<&mut Constraint>,
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError> {
-        let biased = self.bias.apply(row);
+        let biased = self.bias.apply(row, tokens.len());
         let (row, position) = (&*self.penalties.apply(&biased, tokens), tokens.len());
         if self.ahead
             && let Some(constraint) = constraint
@@ -91,7 +91,7 @@ impl Chooser {
         tokens: &[TokenId],
         allowed: Option<&TokenSet>,
     ) -> Option<Drawn> {
-        let biased = self.bias.apply(row);
+        let biased = self.bias.apply(row, tokens.len());
         let (row, position) = (&*self.penalties.apply(&biased, tokens), tokens.len());
         let allowed = allowed.unwrap_or(&self.possible);
         let token = self.sampler.draw(row, allowed, position).ok()?;

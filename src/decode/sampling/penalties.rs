@@ -138,12 +138,17 @@ impl Default for Penalties {
 /// The greatest amount, as in OpenAI's API: past it a token is as good as always or never drawn.
 const GREATEST: f32 = 100.0;
 
+/// The logit of a token that is held back: what OpenAI's API says in place of minus infinity, past all logits.
+const HELD_BACK: f32 = -9999.0;
+
 /// Amounts that are added to the logits of some tokens, before penalties, temperature, cuts and mask. The
 /// default changes nothing. A mask goes before it: a token that may not follow is not drawn. Cloning shares
 /// the list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LogitBias {
     amounts: Arc<[(TokenId, f32)]>,
+    /// Tokens that are held back before this position of the sequence.
+    late: Option<(usize, Arc<[TokenId]>)>,
 }
 
 /// An amount of a [`LogitBias`] that is not in -100..=100.
@@ -167,13 +172,30 @@ impl LogitBias {
             true => Ok((token, amount)),
             false => Err(LogitBiasError { token, amount }),
         };
-        Ok(Self { amounts: amounts.into_iter().map(checked).collect::<Result<_, _>>()? })
+        Ok(Self { amounts: amounts.into_iter().map(checked).collect::<Result<_, _>>()?, late: None })
+    }
+
+    /// Holds tokens back, such as those that end a text, for as long as a sequence has fewer than `length`
+    /// tokens, prompt included, whatever their amounts. Where a mask leaves nothing else, they come.
+    #[must_use]
+    pub fn held_back(mut self, tokens: &[TokenId], length: usize) -> Self {
+        self.late = Some((length, tokens.into()));
+        self
+    }
+
+    /// The same behind a prompt of this many tokens, which are not counted then.
+    #[must_use]
+    pub fn behind(mut self, prompt: usize) -> Self {
+        if let Some((length, _)) = &mut self.late {
+            *length = length.saturating_add(prompt);
+        }
+        self
     }
 
     /// Is nothing changed?
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.amounts.is_empty()
+        self.amounts.is_empty() && self.late.is_none()
     }
 
     /// The tokens that have an amount.
@@ -181,17 +203,24 @@ impl LogitBias {
         self.amounts.iter().map(|&(token, _)| token)
     }
 
-    /// Returns the row with the amounts added. Tokens past the row are left out. Copies the row if there are
-    /// amounts.
+    /// Returns the row of the token at `position` of a sequence with the amounts added. Tokens past the row
+    /// are left out. Copies the row if there are amounts.
     #[must_use]
-    pub fn apply<'a>(&self, row: &'a [f32]) -> Cow<'a, [f32]> {
-        if self.is_none() {
+    pub fn apply<'a>(&self, row: &'a [f32], position: usize) -> Cow<'a, [f32]> {
+        let late = self.late.iter().filter(|(length, _)| position < *length);
+        let mut late = late.flat_map(|(_, tokens)| tokens.iter()).peekable();
+        if self.amounts.is_empty() && late.peek().is_none() {
             return Cow::Borrowed(row);
         }
         let mut biased = row.to_vec();
         for (token, amount) in &*self.amounts {
             if let Some(logit) = biased.get_mut(token.index()) {
                 *logit += amount;
+            }
+        }
+        for token in late {
+            if let Some(logit) = biased.get_mut(token.index()) {
+                *logit = HELD_BACK;
             }
         }
         Cow::Owned(biased)
@@ -255,7 +284,11 @@ mod bias_tests {
         let amounts =
             [(token(0), 0.5), (token(1), -100.0), (token(2), 100.0), (token(0), 1.0), (token(9), 3.0)];
         let bias = LogitBias::new(amounts).unwrap();
-        assert_eq!(*bias.apply(&row), [2.5, -98.0, f32::NEG_INFINITY]);
+        assert_eq!(*bias.apply(&row, 0), [2.5, -98.0, f32::NEG_INFINITY]);
+        let late = LogitBias::default().held_back(&[TokenId::new(0)], 2);
+        assert_eq!((late.apply(&row, 1)[0], late.apply(&row, 2)[0]), (HELD_BACK, row[0]));
+        assert_eq!(late.clone().behind(1).apply(&row, 2)[0], HELD_BACK);
+        assert!(!late.is_none());
         assert_eq!(*LogitBias::default().apply(&row), row);
         assert!(LogitBias::default().is_none() && !bias.is_none());
         for amount in [100.5, -101.0, f32::NAN, f32::INFINITY] {

@@ -3,7 +3,7 @@
 import json
 
 import openai
-from common import BEND, COMPACT, DATES, KEY, MESSAGES, NAMED, PAINT, URL, Person, is_called, is_date, run
+from common import BEND, COMPACT, DATES, KEY, MESSAGES, NAMED, PAINT, PROMPT, URL, Person, is_called, is_date, run
 
 CLIENT = openai.OpenAI(base_url=URL, api_key=KEY, max_retries=0)
 ASKED = {"model": "default", "messages": MESSAGES, "max_tokens": 400, "seed": 1, "temperature": 0}
@@ -70,6 +70,46 @@ def test_log_probabilities():
     choice = CLIENT.completions.create(**asked).choices[0]
     first, *others = choice.logprobs.token_logprobs
     assert choice.text == prompt and first is None and all(one <= 0 for one in others), choice
+
+
+def respond(**more):
+    more = {**more, "extra_body": {**more.get("extra_body", {}), "seed": 1}}
+    asked = {"model": "default", "input": PROMPT, "max_output_tokens": 400, "temperature": 0}
+    return CLIENT.responses.create(**{**asked, **more})
+
+
+def test_responses():
+    answer = respond(extra_body=DATES)
+    is_date(answer.output_text)
+    assert answer.status == "completed" and answer.usage.total_tokens > 10, answer
+    asked = {"model": "default", "input": PROMPT, "max_output_tokens": 400, "extra_body": {"seed": 1, **COMPACT}}
+    parsed = CLIENT.responses.parse(**asked, text_format=Person)
+    assert isinstance(parsed.output_parsed, Person), parsed
+    with CLIENT.responses.stream(**asked, text_format=Person) as stream:
+        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        last = stream.get_final_response()
+    assert text == last.output_text and isinstance(last.output_parsed, Person), (text, last)
+
+
+def test_responses_call():
+    tool = {"type": "function", "strict": True, **PAINT["function"]}
+    custom = {
+        "type": "custom", "name": "run", "description": "Runs a line.",
+        "format": {"type": "grammar", "syntax": "lark", "definition": 'start: ("ls" | "cd" " " /[a-z]{1,3}/) "\\n"'},
+    }
+    asked = {"tools": [tool, custom], "parallel_tool_calls": False, "extra_body": COMPACT}
+    answer = respond(**asked, tool_choice={"type": "function", "name": "paint"})
+    [call] = answer.output
+    assert call.type == "function_call", answer
+    is_called(call.name, json.loads(call.arguments))
+    # And back again, with the function's answer.
+    told = {"type": "function_call_output", "call_id": call.call_id, "output": "done"}
+    respond(input=[{"role": "user", "content": PROMPT}, call.model_dump(), told], tools=[tool], max_output_tokens=4)
+    [call] = respond(**asked, tool_choice={"type": "custom", "name": "run"}).output
+    assert call.type == "custom_tool_call" and call.input[:2] in ("ls", "cd") and call.input[-1] == "\n", call
+    events = list(respond(**asked, tool_choice={"type": "custom", "name": "run"}, stream=True))
+    inputs = [event.input for event in events if event.type == "response.custom_tool_call_input.done"]
+    assert inputs == [call.input], events
 
 
 run("openai", globals())

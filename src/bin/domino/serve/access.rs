@@ -250,8 +250,12 @@ impl ApiKeys {
     }
 }
 
-/// The key in `Authorization: Bearer KEY`. The scheme may have any case (RFC 9110, 11.1).
+/// The key in `Authorization: Bearer KEY`, or in `x-api-key`, as clients of the Messages API send it. The
+/// scheme may have any case (RFC 9110, 11.1).
 fn given(headers: &HeaderMap) -> Option<&str> {
+    if let Some(key) = headers.get("x-api-key") {
+        return key.to_str().ok().map(str::trim);
+    }
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
     let (scheme, key) = value.split_once([' ', '\t'])?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())

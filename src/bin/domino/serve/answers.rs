@@ -1,10 +1,13 @@
-//! Answers in OpenAI's form: whole, or as the chunks of a stream, with their parts.
+//! Answers in the form of OpenAI's chats: whole, or as the chunks of a stream, with their parts; those of
+//! other APIs are [`blocks`].
 //!
 //! Log-probabilities of tokens ([`Chance`]) are natural logarithms at temperature 1: of the model's own
 //! distribution, or under a grammar of that over the tokens that may follow. An answer with calls of
 //! functions ([`Growing`]) is read again as a whole after each token, and the difference to the last reading
 //! is sent. Bytes of tokens become text that may be shown ([`Shown`]): whole characters, and nothing of a
 //! stop string.
+
+pub(crate) mod blocks;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{hash::BuildHasher, hash::RandomState, time::SystemTime, time::UNIX_EPOCH};
@@ -118,12 +121,14 @@ impl Form {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let prefix = match endpoint {
-            Endpoint::Chat => "chatcmpl",
-            Endpoint::Completions => "cmpl",
+            Endpoint::Chat => "chatcmpl-",
+            Endpoint::Completions => "cmpl-",
+            Endpoint::Responses => "resp_",
+            Endpoint::Messages => "msg_",
         };
         Self {
             endpoint,
-            id: format!("{prefix}-{:x}-{number}", now.as_micros()),
+            id: format!("{prefix}{:x}-{number}", now.as_micros()),
             created: now.as_secs(),
             model: model.to_owned(),
             told,
@@ -140,11 +145,11 @@ impl Form {
     pub(crate) fn choice(&self, text: String, chances: Option<&[Chance]>, finish: &str) -> Value {
         let logprobs = self.logprobs(chances);
         match self.endpoint {
-            Endpoint::Chat => json!({
+            Endpoint::Completions => json!({ "text": text, "logprobs": logprobs, "finish_reason": finish }),
+            _ => json!({
                 "message": { "role": "assistant", "content": text }, "logprobs": logprobs,
                 "finish_reason": finish,
             }),
-            Endpoint::Completions => json!({ "text": text, "logprobs": logprobs, "finish_reason": finish }),
         }
     }
 
@@ -157,10 +162,10 @@ impl Form {
         finish: Option<&str>,
     ) -> Value {
         let mut choice = match self.endpoint {
-            Endpoint::Chat if finish.is_some() && text.is_empty() && !first => json!({ "delta": {} }),
-            Endpoint::Chat if first => json!({ "delta": { "role": "assistant", "content": text } }),
-            Endpoint::Chat => json!({ "delta": { "content": text } }),
             Endpoint::Completions => json!({ "text": text }),
+            _ if finish.is_some() && text.is_empty() && !first => json!({ "delta": {} }),
+            _ if first => json!({ "delta": { "role": "assistant", "content": text } }),
+            _ => json!({ "delta": { "content": text } }),
         };
         choice["logprobs"] = self.logprobs(chances);
         choice["finish_reason"] = finish.into();
@@ -182,8 +187,8 @@ impl Form {
     /// The whole answer.
     pub(crate) fn whole(&self, choices: Vec<Value>, spent: Spent) -> Value {
         let object = match self.endpoint {
-            Endpoint::Chat => "chat.completion",
             Endpoint::Completions => "text_completion",
+            _ => "chat.completion",
         };
         let choices =
             choices.into_iter().enumerate().map(|(index, choice)| numbered(index, choice)).collect();
@@ -206,8 +211,8 @@ impl Form {
 
     fn chunk_object(&self) -> &'static str {
         match self.endpoint {
-            Endpoint::Chat => "chat.completion.chunk",
             Endpoint::Completions => "text_completion",
+            _ => "chat.completion.chunk",
         }
     }
 
@@ -535,14 +540,18 @@ impl Shown {
         Self { stops: stops.search(), held: Vec::new(), characters: Utf8Stream::default() }
     }
 
-    /// The text that `bytes` let be shown, and whether a stop string was found, after which nothing comes.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> (String, bool) {
-        if self.stops.append(&mut self.held, bytes) {
-            return (self.finish(), true);
+    /// The text that `bytes` let be shown, and the stop string that was found, after which nothing comes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> (String, Option<String>) {
+        for &byte in bytes {
+            self.held.push(byte);
+            if let Some(length) = self.stops.push(byte) {
+                let stop = self.held.split_off(self.held.len().saturating_sub(length));
+                return (self.finish(), Some(String::from_utf8_lossy(&stop).into_owned()));
+            }
         }
         let keep = self.stops.held();
         let shown: Vec<u8> = self.held.drain(..self.held.len() - keep).collect();
-        (self.characters.push(&shown), false)
+        (self.characters.push(&shown), None)
     }
 
     /// Returns the text that was held back.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::asked::fields::Endpoint;
 use axum::http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use axum::{Json, response::IntoResponse, response::Response};
 use domino::{CompileError, GrammarError, grammar::json_schema::SchemaError};
@@ -203,20 +204,65 @@ impl Problem {
         self.status
     }
 
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Calls the parts of the request what another API calls them, by pairs of names, the longest first.
+    pub(crate) fn renamed(mut self, names: &[(&str, &str)]) -> Self {
+        for (ours, theirs) in names {
+            self.message = self.message.replace(&format!("`{ours}"), &format!("`{theirs}"));
+            if let Some(rest) = self.param.as_deref().and_then(|param| param.strip_prefix(ours)) {
+                self.param = Some(format!("{theirs}{rest}"));
+                break;
+            }
+        }
+        self
+    }
+
     /// The message: one sentence that says what is wrong.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// The object, also for an event of a stream that had begun.
-    pub(crate) fn to_json(&self) -> Value {
-        let kind = match self.status {
+    fn kind(&self) -> &'static str {
+        match self.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
             StatusCode::FORBIDDEN => "permission_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
             status if status.is_server_error() => "server_error",
             _ => "invalid_request_error",
-        };
+        }
+    }
+
+    /// The object in the form of Anthropic's Messages API.
+    pub(crate) fn of_messages(&self) -> Value {
+        let mut error = self.to_json();
+        error["type"] = "error".into();
+        error["error"]["type"] = match (self.kind(), self.status) {
+            ("server_error", StatusCode::SERVICE_UNAVAILABLE) => "overloaded_error",
+            ("server_error", _) => "api_error",
+            (_, StatusCode::NOT_FOUND) => "not_found_error",
+            (_, StatusCode::PAYLOAD_TOO_LARGE) => "request_too_large",
+            (kind, _) => kind,
+        }
+        .into();
+        error
+    }
+
+    /// Answers in the form of the API that was asked.
+    pub(crate) fn answer(self, endpoint: Endpoint) -> Response {
+        let body = if endpoint == Endpoint::Messages { self.of_messages() } else { self.to_json() };
+        let mut response = (self.status, Json(body)).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    /// The object, also for an event of a stream that had begun.
+    pub(crate) fn to_json(&self) -> Value {
+        let kind = self.kind();
         let mut error = json!({
             "message": self.message, "type": kind, "param": self.param, "code": self.code,
         });
@@ -229,11 +275,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(self.to_json())).into_response();
-        if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        response
+        self.answer(Endpoint::Chat)
     }
 }
 

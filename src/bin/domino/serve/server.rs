@@ -10,6 +10,7 @@ use std::{future::Future, time::Duration, time::Instant};
 use domino::{Vocabulary, decode::Masking, grammar::tools::Spelling};
 use tokio::sync::watch;
 
+use super::asked::{Asked, fields::Endpoint};
 use super::bounds::{BodyMemory, Gate, Pulse};
 use super::engines::{Engine, kept::PriorKeeper};
 use super::{
@@ -61,6 +62,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Reads the body of a request to one of the addresses that write text.
+    pub(crate) fn read(&self, body: &[u8], endpoint: Endpoint) -> Result<Asked, Problem> {
+        Asked::read(body, endpoint, self.limits.max_grammar, &self.schemas, self.model.spelling)
+    }
+
     /// Returns what texts need of it.
     pub(crate) fn text_maker(&self) -> TextMaker {
         TextMaker {

@@ -10,6 +10,7 @@ pub mod decisions;
 pub mod pattern;
 
 mod ask;
+mod escaped;
 mod length_bounded;
 
 use std::{collections::HashMap, sync::Arc};

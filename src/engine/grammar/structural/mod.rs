@@ -17,7 +17,7 @@ mod translate;
 use std::borrow::Cow;
 
 use super::{
-    Grammar, GrammarError,
+    Grammar, GrammarError, Syntax,
     document::NodeId,
     json_schema::{
         AutomataCache, Order, SchemaOptions, WhiteSpace,
@@ -66,8 +66,9 @@ enum FormatKind {
     Parameters(NodeId, JsonForm),
     /// Free text without these strings.
     Free { excluded: Vec<String>, most_chars: Option<u32> },
-    /// XGrammar's EBNF.
-    Grammar(String),
+    /// A grammar in a notation, XGrammar's EBNF where none is named. If it is escaped, it is of what stands
+    /// between the quotes of a JSON string.
+    Grammar { text: String, syntax: Syntax, is_escaped: bool },
     /// A regular expression.
     Regex(String),
     /// The parts, one after the other.

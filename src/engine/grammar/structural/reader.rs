@@ -1,7 +1,7 @@
 //! Parses JSON into the tree of [formats](super::TagFormat). Each error has line, column and JSON pointer.
 
 use crate::grammar::{
-    GrammarError,
+    GrammarError, Syntax,
     document::{Documents, NodeId, Value},
     errors::{quoted, quoted_list},
     source::Source,
@@ -82,10 +82,7 @@ impl TagReader<'_, '_> {
                 FormatKind::Parameters(self.needed(node, "json_schema")?, JsonForm::default())
             }
             "any_text" => self.any_text(node)?,
-            "grammar" => {
-                self.only(node, &["grammar"])?;
-                FormatKind::Grammar(self.string(node, "grammar")?)
-            }
+            "grammar" => self.grammar(node)?,
             "regex" => {
                 self.only(node, &["pattern"])?;
                 FormatKind::Regex(self.string(node, "pattern")?)
@@ -149,6 +146,34 @@ impl TagReader<'_, '_> {
             }
         };
         Ok(TagFormat { kind, span: self.documents.span(node) })
+    }
+
+    /// A grammar. The notation and the style are not XGrammar's.
+    fn grammar(&self, node: NodeId) -> ReadResult<FormatKind> {
+        self.only(node, &["grammar", "syntax", "style"])?;
+        let is_there = |node: &NodeId| !matches!(self.documents.value(*node), Value::Null);
+        let named = |key: &str| {
+            self.documents.member(node, key).filter(is_there).map(|value| self.text_at(value)).transpose()
+        };
+        let (syntax, style) = (named("syntax")?, named("style")?);
+        let syntax = match syntax.as_deref() {
+            None | Some("ebnf") => Syntax::Ebnf,
+            Some("gbnf") => Syntax::Gbnf,
+            Some("lark") => Syntax::Lark,
+            Some("regex") => Syntax::Regex,
+            Some(other) => {
+                let error = self.wrong(node, format!("no notation {}", quoted(other)));
+                return Err(error.with_hint("notations here: ebnf, gbnf, lark and regex"));
+            }
+        };
+        let is_escaped = match style.as_deref() {
+            None => false,
+            Some("json_string") => true,
+            Some(other) => {
+                return Err(self.unsupported(node, format!("the style {} is not supported", quoted(other))));
+            }
+        };
+        Ok(FormatKind::Grammar { text: self.string(node, "grammar")?, syntax, is_escaped })
     }
 
     fn any_text(&self, node: NodeId) -> ReadResult<FormatKind> {

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::{
     grammar::{
-        AnyOrder, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
+        AnyOrder, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
         document::Documents,
         errors::{MOST_SHOWN, quoted},
         ir::embed,
@@ -92,9 +92,16 @@ impl<'t> TagTranslator<'t, '_> {
                     span,
                 )
             }
-            FormatKind::Grammar(text) => {
-                let grammar = Grammar::parse(Syntax::Ebnf, text, self.limits);
-                let grammar = grammar.map_err(|error| self.within(error, span))?;
+            FormatKind::Grammar { text, syntax, is_escaped } => {
+                let read = Grammar::parse_by(*syntax, text, self.options, self.limits, self.automata);
+                let mut grammar = read.map_err(|error| self.within(error, span))?;
+                if *is_escaped {
+                    grammar = grammar.escaped().ok_or_else(|| {
+                        let message = "a terminal of this grammar cannot be escaped as JSON wants it";
+                        let error = self.wrong(message.to_owned(), span);
+                        error.with_hint("terminals of expressions and texts can, those of automata cannot")
+                    })?;
+                }
                 self.embedded(&grammar, span)
             }
             FormatKind::Regex(text) => {
@@ -392,7 +399,7 @@ fn schemas<'t>(
             | FormatKind::Special(_)
             | FormatKind::Parameters(..)
             | FormatKind::Free { .. }
-            | FormatKind::Grammar(_)
+            | FormatKind::Grammar { .. }
             | FormatKind::Regex(_) => {}
         }
     }

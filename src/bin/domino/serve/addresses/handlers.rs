@@ -15,6 +15,7 @@ use domino::{Cancel, TokenId, Vocabulary};
 use futures_core::Stream;
 use serde_json::{Map, Value};
 
+use super::super::answers::blocks::{Blocks, NamedEvent};
 use super::super::answers::{Chance, Form, News, Spent, ToolCall, with_said};
 use super::super::asked::{
     self, Asked, CapturesAsked, fields::Endpoint, grammar::GrammarAsked, tools::ToolsAsked,
@@ -79,7 +80,7 @@ impl Receipt {
 
     fn refuse(&mut self, problem: Problem) -> Response {
         self.status = problem.status().as_u16();
-        problem.into_response()
+        problem.answer(self.endpoint)
     }
 }
 
@@ -92,11 +93,14 @@ impl Drop for Receipt {
 /// An answer whose first piece is there.
 struct Begun {
     form: Form,
+    /// The answer in the making, where it is one of blocks.
+    blocks: Option<Blocks>,
     first: (usize, Piece),
     pieces: Pieces,
     choices: usize,
     stream: bool,
     include_usage: bool,
+    include_passes: bool,
     /// Are log-probabilities of the tokens part of the answer?
     logprobs: bool,
 }
@@ -105,19 +109,33 @@ struct Begun {
 /// own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
     let caller = Caller::of(request.extensions());
-    let (limits, spelling) = (&server.limits, server.model.spelling);
-    let asked = asked::read(request, endpoint, limits, &server.bodies, &server.schemas, spelling).await?;
-    let (stream, include_usage) = (asked.stream, asked.include_usage);
+    let read = |body: &[u8]| server.read(body, endpoint);
+    let mut asked = asked::read(request, &server.limits, &server.bodies, read).await?;
+    let shape = std::mem::take(&mut asked.shape);
+    let (stream, (include_usage, include_passes)) = (asked.stream, asked.include);
     let logprobs = asked.drawing.options.logprobs.is_some();
     let report = schema_report(server, &asked, &caller).await?;
     let order = order(server, asked, &caller).await?;
     let choices = order.texts();
     let told = told_of_grammar(order.grammar.as_ref(), report);
+    let prompt = order.prompts.first().map_or(0, |prompt| prompt.tokens.len());
     let mut pieces = writing::begin(&server.text_maker(), order);
     let form = Form::new(endpoint, &server.model.name, told);
+    let of_blocks = matches!(endpoint, Endpoint::Responses | Endpoint::Messages);
+    let blocks = of_blocks.then(|| Blocks::new(form.clone(), shape, prompt));
     match pieces.recv().await {
         Some((_, Piece::Failed(problem))) => Err(problem),
-        Some(first) => Ok(Begun { form, first, pieces, choices, stream, include_usage, logprobs }),
+        Some(first) => Ok(Begun {
+            form,
+            blocks,
+            first,
+            pieces,
+            choices,
+            stream,
+            include_usage,
+            include_passes,
+            logprobs,
+        }),
         None => Err(Problem::engine("no text came")),
     }
 }
@@ -164,7 +182,10 @@ impl Text {
 
 /// Waits for all texts, and gives the answer with its number of tokens.
 async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
-    let Begun { form, first, mut pieces, choices, logprobs, .. } = begun;
+    let Begun { form, blocks, first, mut pieces, choices, logprobs, .. } = begun;
+    if let Some(blocks) = blocks {
+        return collect_blocks(blocks, first.1, pieces).await;
+    }
     let mut texts: Vec<Text> = (0..choices).map(|_| Text::default()).collect();
     let mut spent = Spent::default();
     let mut open = choices;
@@ -172,7 +193,7 @@ async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
     while let Some((index, piece)) = next {
         let text = &mut texts[index];
         match piece {
-            Piece::Text(more, chances) => {
+            Piece::Text(more, chances, _) => {
                 text.text += &more;
                 text.chances.extend(chances);
             }
@@ -193,9 +214,32 @@ async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
     Err(Problem::engine("a text did not end"))
 }
 
+/// The same of an answer of blocks.
+async fn collect_blocks(
+    mut blocks: Blocks,
+    first: Piece,
+    mut pieces: Pieces,
+) -> Result<(Value, usize), Problem> {
+    let mut next = Some(first);
+    while let Some(piece) = next {
+        let end = match &piece {
+            Piece::Failed(problem) => return Err(problem.clone()),
+            Piece::End(_, spent, _) => Some(spent.completion),
+            _ => None,
+        };
+        blocks.take(piece);
+        if let Some(tokens) = end {
+            return Ok((blocks.into_whole(), tokens));
+        }
+        next = pieces.recv().await.map(|(_, piece)| piece);
+    }
+    Err(Problem::engine("a text did not end"))
+}
+
 /// An answer as a stream of events.
 struct Events {
     form: Form,
+    blocks: Option<Blocks>,
     /// Fields that the next event carries beside its piece.
     told: Map<String, Value>,
     pieces: Pieces,
@@ -206,6 +250,7 @@ struct Events {
     open: usize,
     spent: Spent,
     include_usage: bool,
+    include_passes: bool,
     logprobs: bool,
     ended: bool,
     receipt: Receipt,
@@ -216,6 +261,7 @@ impl Events {
         let (form, told) = begun.form.in_parts();
         let mut events = Self {
             form,
+            blocks: begun.blocks,
             told,
             pieces: begun.pieces,
             ready: VecDeque::new(),
@@ -223,21 +269,51 @@ impl Events {
             open: begun.choices,
             spent: Spent::default(),
             include_usage: begun.include_usage,
+            include_passes: begun.include_passes,
             logprobs: begun.logprobs,
             ended: false,
             receipt,
         };
         let (index, piece) = begun.first;
+        let begin = events.blocks.as_mut().map(Blocks::begin);
+        events.name(begin.unwrap_or_default());
         events.take(index, piece);
         events
     }
 
+    /// Says events that have names.
+    fn name(&mut self, events: Vec<NamedEvent>) {
+        let event = |(name, object): NamedEvent| Event::default().event(name).data(object.to_string());
+        self.ready.extend(events.into_iter().map(event));
+    }
+
+    /// Takes a piece of an answer of blocks.
+    fn take_block(&mut self, piece: Piece) {
+        let end = match &piece {
+            Piece::Failed(problem) => Some((problem.status().as_u16(), None)),
+            Piece::End(_, spent, _) => Some((200, Some(spent.completion))),
+            _ => None,
+        };
+        let told = self.blocks.as_mut().map(|blocks| blocks.take(piece));
+        self.name(told.unwrap_or_default());
+        if let Some((status, tokens)) = end {
+            tokens.into_iter().for_each(|tokens| self.receipt.written(tokens));
+            (self.receipt.status, self.ended) = (status, true);
+        }
+    }
+
     fn take(&mut self, index: usize, piece: Piece) {
+        if self.blocks.is_some() {
+            return self.take_block(piece);
+        }
         let first = !std::mem::replace(&mut self.begun[index], true);
         match piece {
-            Piece::Text(text, chances) => {
+            Piece::Text(text, chances, passes) => {
                 let chances = self.logprobs.then_some(chances.as_slice());
-                let choice = self.form.piece(&text, chances, first, None);
+                let mut choice = self.form.piece(&text, chances, first, None);
+                if self.include_passes {
+                    choice["domino"]["passes"] = passes.into();
+                }
                 self.say(self.form.chunk(index, choice));
             }
             Piece::News(news) => {
@@ -262,6 +338,9 @@ impl Events {
     }
 
     fn fail(&mut self, problem: &Problem) {
+        if self.blocks.is_some() {
+            return self.take_block(Piece::Failed(problem.clone()));
+        }
         self.say(problem.to_json());
         self.end(problem.status().as_u16());
     }
@@ -309,6 +388,9 @@ pub(super) async fn order(server: &Arc<Server>, asked: Asked, caller: &Caller) -
     check_model(server, asked.model.as_deref())?;
     let mut options = asked.drawing.options.clone();
     options.masking = asked.reach.masking.unwrap_or(server.masking);
+    if let Some(least) = asked.drawing.least {
+        options.bias = options.bias.held_back(server.model.vocabulary.end_of_text(), least);
+    }
     let reach = asked.reach.reach(server.reach);
     check_drawing(server, &options, asked.tools.is_some())?;
     let places = Arc::new(server.gate.enter(asked.prompts.len().saturating_mul(asked.choices))?);
@@ -468,7 +550,7 @@ async fn read_counts(server: &Server, caller: &Caller, shared: Client, grammar: 
 }
 
 /// The text of a prompt of tokens, without special ones.
-fn text_of(vocabulary: &Vocabulary, tokens: &[TokenId]) -> String {
+pub(super) fn text_of(vocabulary: &Vocabulary, tokens: &[TokenId]) -> String {
     let bytes = tokens.iter().flat_map(|&token| vocabulary.bytes(token).unwrap_or_default());
     String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned()
 }

@@ -6,6 +6,7 @@
 //! what fails says so only when it is asked.
 
 mod handlers;
+mod tokens;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration, time::Instant};
 
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use self::handlers::{DEFAULT_MODEL, order};
-use super::asked::{Asked, fields::Endpoint};
+use super::asked::fields::Endpoint;
 use super::observe::{LogEntry, RequestId, metrics::METRICS_TYPE};
 use super::server::{Served, Server};
 use super::{access::Caller, connections::PeerVisit, problem::Problem, writing, writing::Piece};
@@ -30,12 +31,19 @@ pub(crate) fn router(server: &Arc<Server>) -> Router {
     let router = of_models
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
+        .route("/v1/responses", post(responses))
+        .route("/v1/messages", post(messages))
+        .route("/v1/messages/count_tokens", post(tokens::count))
+        .route("/tokenize", post(tokens::tokenize))
+        .route("/detokenize", post(tokens::detokenize))
         .route("/v1/models", get(models))
         .route("/v1/grammars", get(grammars))
         .route("/metrics", get(metrics))
         .route("/health", get(health))
         .route("/ready", get(ready))
-        .route("/", get(health))
+        .route("/", get(page))
+        .route("/page.css", get(async || file("text/css", include_str!("../page/page.css"))))
+        .route("/page.js", get(async || file("text/javascript", include_str!("../page/page.js"))))
         .method_not_allowed_fallback(no_such_method)
         .route_layer(middleware::from_fn_with_state(Arc::clone(server), authorise))
         // Outside of the key: browsers ask whether they may send it without it.
@@ -51,6 +59,14 @@ async fn chat(State(server): State<Arc<Server>>, request: Request) -> Response {
 
 async fn completions(State(server): State<Arc<Server>>, request: Request) -> Response {
     handlers::answer(server, Endpoint::Completions, request).await
+}
+
+async fn responses(State(server): State<Arc<Server>>, request: Request) -> Response {
+    handlers::answer(server, Endpoint::Responses, request).await
+}
+
+async fn messages(State(server): State<Arc<Server>>, request: Request) -> Response {
+    handlers::answer(server, Endpoint::Messages, request).await
 }
 
 async fn models(State(server): State<Arc<Server>>) -> Response {
@@ -121,11 +137,36 @@ async fn ready(State(server): State<Arc<Server>>) -> Response {
     problem.into_response()
 }
 
+/// The page for people, which asks the other addresses; those who want no page get what `/health` says.
+async fn page(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let accepted = request.headers().get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    match accepted.is_some_and(|kinds| kinds.contains("text/html")) {
+        true => file("text/html; charset=utf-8", include_str!("../page/page.html")),
+        false => health(State(server)).await,
+    }
+}
+
+/// What the page may do: load its own two files, and ask this server.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A file of the page.
+fn file(kind: &'static str, text: &'static str) -> Response {
+    let head = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (head, text).into_response()
+}
+
 async fn no_such_address(request: Request) -> Problem {
     let path = request.uri().path();
     let begins = |begin| path.starts_with(begin);
     let instead = match () {
-        () if begins("/v1/responses") => "; use /v1/chat/completions",
+        () if begins("/v1/responses/") => "; answers are not kept",
         () if begins("/v1/models/") => "; GET /v1/models lists the models",
         () => "",
     };
@@ -158,7 +199,7 @@ async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) 
 
 /// Lets those pass who have a key, where one is needed, and says of each request whose it is.
 async fn authorise(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
-    let open = matches!(request.uri().path(), "/health" | "/ready" | "/");
+    let open = matches!(request.uri().path(), "/health" | "/ready" | "/" | "/page.css" | "/page.js");
     let caller = match server.keys.admit(request.headers()) {
         Ok(Some(name)) => Caller::Key(name),
         Err(problem) if !open => return problem.into_response(),
@@ -191,7 +232,7 @@ async fn check_health(server: &Arc<Server>) -> Result<(), Problem> {
 /// Has a text of one token written.
 async fn write_probe(server: Arc<Server>) -> Result<(), Problem> {
     let written = async {
-        let mut asked = Asked::read(PROBE_TEXT, Endpoint::Completions, 0, &server.schemas, None)?;
+        let mut asked = server.read(PROBE_TEXT, Endpoint::Completions)?;
         // It takes no place: those are for texts that somebody waits for.
         asked.choices = 0;
         let mut ordered = order(&server, asked, &Caller::Unknown).await?;

@@ -102,17 +102,18 @@ proptest! {
         let expected = before_stop(&whole, &stops);
         let mut shown = Shown::new(&stop_strings(&stops));
         let mut text = String::new();
-        let mut stopped = false;
+        let mut stopped = None;
         for piece in &pieces {
             let (more, stop) = shown.push(piece);
             text += &more;
-            if stop {
-                stopped = true;
+            if stop.is_some() {
+                stopped = stop;
                 break;
             }
         }
-        prop_assert_eq!(stopped, expected.is_some());
-        if !stopped {
+        prop_assert_eq!(stopped.is_some(), expected.is_some());
+        prop_assert!(stopped.as_ref().is_none_or(|stop| stops.contains(stop)));
+        if stopped.is_none() {
             text += &shown.finish();
         }
         prop_assert_eq!(&*String::from_utf8_lossy(expected.unwrap_or(&whole)), text.as_str());
@@ -122,8 +123,8 @@ proptest! {
 #[test]
 fn no_part_of_a_stop_string_is_shown() {
     let mut shown = Shown::new(&StopStrings::new(["END"]).unwrap());
-    assert_eq!(shown.push(b"a E"), ("a ".to_owned(), false));
-    assert_eq!(shown.push(b"N"), (String::new(), false));
-    assert_eq!(shown.push(b"x E"), ("ENx ".to_owned(), false));
-    assert_eq!(shown.push(b"ND more"), (String::new(), true));
+    assert_eq!(shown.push(b"a E"), ("a ".to_owned(), None));
+    assert_eq!(shown.push(b"N"), (String::new(), None));
+    assert_eq!(shown.push(b"x E"), ("ENx ".to_owned(), None));
+    assert_eq!(shown.push(b"ND more"), (String::new(), Some("END".to_owned())));
 }

@@ -31,6 +31,8 @@ pub(crate) struct DrawingAsked {
     pub(crate) stops: StopStrings,
     /// Most tokens of the text; `None`: as many as the model has room for.
     pub(crate) most: Option<usize>,
+    /// Least tokens of the text, as far as its grammar has no end before.
+    pub(crate) least: Option<usize>,
 }
 
 impl DrawingAsked {
@@ -46,8 +48,8 @@ impl DrawingAsked {
         options.penalties = penalties(body)?;
         options.bias = bias(body)?;
         options.logprobs = match endpoint {
-            Endpoint::Chat => logprobs_of_chat(body)?,
             Endpoint::Completions => whole(body, "logprobs", 0, MOST_ALTERNATIVES)?,
+            _ => logprobs_of_chat(body)?,
         };
         options.reasoning_tokens = whole(body, "reasoning_tokens", 0, u64::MAX)?;
         let newer = whole(body, "max_completion_tokens", 1, u64::MAX)?;
@@ -57,7 +59,10 @@ impl DrawingAsked {
                 return Err(Problem::unsupported(name, format!("`{name}` is not served")));
             }
         }
-        Ok(Self { options, stops: stops(body)?, most })
+        let ends = !fields::flag(body, "ignore_eos")?;
+        body.shift_remove("ignore_eos");
+        let least = whole(body, "min_tokens", 0, u64::MAX)?;
+        Ok(Self { options, stops: stops(body)?, most, least: if ends { least } else { Some(usize::MAX) } })
     }
 }
 

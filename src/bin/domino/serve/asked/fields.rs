@@ -1,4 +1,4 @@
-//! The two addresses that write text ([`Endpoint`]), and the fields that bodies may have.
+//! The addresses that write text ([`Endpoint`]), and the fields that bodies may have.
 //!
 //! An allow-list. Fields of OpenAI's API that are about OpenAI's service, or are mere
 //! hints, are taken and left without effect, so that its clients need not be changed. A field that asks for
@@ -14,8 +14,8 @@ use crate::terminal::lists;
 const READ: &str = "\
     best_of dry_allowed_length dry_base dry_multiplier dry_sequence_breakers finish frequency_penalty \
     grammar guided_choice guided_decoding_backend guided_grammar guided_json guided_json_object \
-    guided_regex guided_whitespace_pattern logit_bias logprobs lookahead mask max_completion_tokens \
-    max_tokens min_p model n presence_penalty reasoning reasoning_tokens repetition_penalty \
+    guided_regex guided_whitespace_pattern ignore_eos json_schema logit_bias logprobs lookahead mask max_completion_tokens \
+    max_tokens min_p min_tokens model n presence_penalty reasoning reasoning_tokens repetition_penalty \
     response_format schema_report seed stop stream stream_options structured_outputs temperature terminals \
     thought_marks tool_choice tools top_k top_p";
 
@@ -38,10 +38,7 @@ const IGNORED_MESSAGE: &str = "annotations refusal";
 
 /// Refuses a body with other fields, and takes those away that have no effect.
 pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<(), Problem> {
-    let own = match endpoint {
-        Endpoint::Chat => READ_CHAT,
-        Endpoint::Completions => READ_COMPLETIONS,
-    };
+    let own = if endpoint == Endpoint::Completions { READ_COMPLETIONS } else { READ_CHAT };
     let is_read = |name: &str| lists(READ, name) || lists(own, name);
     for (name, value) in &*body {
         let name = name.as_str();
@@ -93,7 +90,7 @@ pub(crate) fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Probl
     }
 }
 
-fn unknown(name: &str) -> Problem {
+pub(super) fn unknown(name: &str) -> Problem {
     let message = format!("this server takes no field `{name}`");
     Problem::bad_request("unknown_parameter", message).param(name)
 }
@@ -103,6 +100,8 @@ fn unknown(name: &str) -> Problem {
 pub(crate) enum Endpoint {
     Chat,
     Completions,
+    Responses,
+    Messages,
 }
 
 impl Endpoint {
@@ -111,6 +110,8 @@ impl Endpoint {
         match self {
             Self::Chat => "chat",
             Self::Completions => "completions",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
         }
     }
 }

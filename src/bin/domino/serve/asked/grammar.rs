@@ -101,11 +101,21 @@ impl Reading<'_> {
         let grammar = body.shift_remove("grammar").map(|grammar| self.direct(&grammar)).transpose()?;
         let format = body.shift_remove("response_format");
         let format = format.map(|format| self.response_format(&format)).transpose()?.flatten();
-        let mut all = [guided, grammar, format].into_iter().flatten();
+        let mut all = [guided, grammar, self.json_schema(body)?, format].into_iter().flatten();
         match (all.next(), all.next()) {
             (Some(first), Some(second)) => Err(two(first.param, second.param)),
             (one, _) => Ok(one),
         }
+    }
+
+    /// Reads the schema of llama.cpp's field of that name.
+    fn json_schema(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
+        const FIELD: &str = "json_schema";
+        let Some(value) = body.shift_remove(FIELD) else { return Ok(None) };
+        let text = schemas::text_of(&value, self.bytes, &[FIELD]);
+        let text = text.ok_or_else(|| Problem::invalid(FIELD, "`json_schema` must be a JSON Schema"))?;
+        let what = GrammarWhat::Text(Notation::JsonSchema, self.bounded(text, FIELD)?);
+        Ok(Some(GrammarAsked::new(what, FIELD, self.options)))
     }
 
     /// Reads a grammar in vLLM's words.
@@ -134,8 +144,12 @@ impl Reading<'_> {
         Ok(GrammarAsked::new(what, param, &self.options.with(options)))
     }
 
-    /// Reads `{"type": .., "value": ..}`.
+    /// Reads `{"type": .., "value": ..}`, or a text in GBNF, as llama.cpp has it.
     fn direct(&self, grammar: &Value) -> Result<GrammarAsked, Problem> {
+        if let Value::String(text) = grammar {
+            let what = GrammarWhat::Text(Notation::Gbnf, self.bounded(text.clone(), "grammar")?);
+            return Ok(GrammarAsked::new(what, "grammar", self.options));
+        }
         let wrong = |message: String| Problem::invalid("grammar", message);
         let kind = grammar.get("type").and_then(Value::as_str);
         let (Some(object), Some(kind), Some(value)) = (grammar.as_object(), kind, grammar.get("value"))

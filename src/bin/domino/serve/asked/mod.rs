@@ -8,7 +8,10 @@
 mod drawing;
 pub(crate) mod fields;
 pub(crate) mod grammar;
+pub(crate) mod members;
+mod messages;
 mod prompts;
+mod responses;
 pub(crate) mod schemas;
 pub(crate) mod tools;
 
@@ -21,7 +24,10 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use self::grammar::{GrammarAsked, Reading};
-use self::{drawing::DrawingAsked, fields::Endpoint, fields::flag, schemas::OptionsAsked, tools::ToolsAsked};
+use self::{
+    drawing::DrawingAsked, fields::Endpoint, fields::flag, members::Shape, schemas::OptionsAsked,
+    tools::ToolsAsked,
+};
 use super::args::{SchemaRules, ServerLimits};
 use super::bounds::{self, BodyBounds, BodyMemory, SLOW_START};
 use super::{
@@ -50,8 +56,8 @@ pub(crate) struct Asked {
     /// Texts of each prompt, at least 1.
     pub(crate) choices: usize,
     pub(crate) stream: bool,
-    /// Does a stream end with an event that has the usage?
-    pub(crate) include_usage: bool,
+    /// Does a stream end with an event that has the usage, and do its events say how many passes there were?
+    pub(crate) include: (bool, bool),
     /// Does the answer list the keywords of its schema?
     pub(crate) schema_report: bool,
     /// Is a text closed that would be cut by its length? `None`: as the server does.
@@ -65,12 +71,59 @@ pub(crate) struct Asked {
     /// Does the text begin with its prompt?
     pub(crate) echo: bool,
     pub(crate) drawing: DrawingAsked,
+    /// What the answer has to know of a request of another API.
+    pub(crate) shape: Shape,
 }
+
+/// What the fields of chats are called in the Responses API.
+const IN_RESPONSES: [(&str, &str); 5] = [
+    ("messages", "input"),
+    ("response_format.json_schema", "text.format"),
+    ("response_format", "text.format"),
+    ("max_completion_tokens", "max_output_tokens"),
+    ("reasoning_effort", "reasoning.effort"),
+];
+
+/// The same of the Messages API.
+const IN_MESSAGES: [(&str, &str); 4] = [
+    ("response_format.json_schema", "output_config.format"),
+    ("response_format", "output_config.format"),
+    ("stop", "stop_sequences"),
+    ("enable_thinking", "thinking"),
+];
 
 impl Asked {
     /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes; `spelling` is how the model
     /// writes calls, if that is known.
     pub(crate) fn read(
+        bytes: &[u8],
+        endpoint: Endpoint,
+        most_grammar: usize,
+        schemas: &SchemaRules,
+        spelling: Option<Spelling>,
+    ) -> Result<Self, Problem> {
+        let text = || {
+            let wrong = |_| Problem::bad_request("invalid_json", "the body is not UTF-8");
+            std::str::from_utf8(bytes).map_err(wrong)
+        };
+        let as_chat = |bytes: &[u8]| Self::read_own(bytes, Endpoint::Chat, most_grammar, schemas, spelling);
+        match endpoint {
+            Endpoint::Responses => {
+                let (body, shape) = responses::translate(text()?)?;
+                let asked = as_chat(&body).map_err(|problem| problem.renamed(&IN_RESPONSES))?;
+                Ok(Self { shape, ..asked })
+            }
+            Endpoint::Messages => {
+                as_chat(&messages::translate(text()?)?).map_err(|problem| problem.renamed(&IN_MESSAGES))
+            }
+            Endpoint::Chat | Endpoint::Completions => {
+                Self::read_own(bytes, endpoint, most_grammar, schemas, spelling)
+            }
+        }
+    }
+
+    /// Reads a body in the words that the server has itself.
+    fn read_own(
         bytes: &[u8],
         endpoint: Endpoint,
         most_grammar: usize,
@@ -96,7 +149,7 @@ impl Asked {
         let (grammar, tools) = tools::together(grammar, tools)?;
         let choices = choices(&mut body)?;
         let finish = body.contains_key("finish").then(|| flag(&body, "finish")).transpose()?;
-        let include_usage = include_usage(&mut body)?;
+        let include = include(&mut body)?;
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
         refuse_both(body.get("tools"), grammar.is_some())?;
         let model = match body.shift_remove("model") {
@@ -107,8 +160,8 @@ impl Asked {
         let echo = flag(&body, "echo")?;
         let drawing = DrawingAsked::read(&mut body, endpoint, echo)?;
         let prompts = match endpoint {
-            Endpoint::Chat => vec![PromptAsked::Chat(prompts::chat(&mut body)?)],
             Endpoint::Completions => prompts::prompts(&mut body)?,
+            _ => vec![PromptAsked::Chat(prompts::chat(&mut body)?)],
         };
         check_echo(echo, grammar.is_some())?;
         Ok(Self {
@@ -119,7 +172,7 @@ impl Asked {
             reach,
             choices,
             stream: flag(&body, "stream")?,
-            include_usage,
+            include,
             schema_report: flag(&body, "schema_report")?,
             finish,
             seed,
@@ -127,6 +180,7 @@ impl Asked {
             prompts,
             echo,
             drawing,
+            shape: Shape::default(),
         })
     }
 }
@@ -157,13 +211,14 @@ fn thinking(body: &mut Map<String, Value>) -> Result<Thinking, Problem> {
     Ok(Thinking { place, marks })
 }
 
-/// Is a last event with the usage wanted?
-fn include_usage(body: &mut Map<String, Value>) -> Result<bool, Problem> {
+/// Are a last event with the usage, and the passes in each event, wanted?
+fn include(body: &mut Map<String, Value>) -> Result<(bool, bool), Problem> {
     match body.shift_remove("stream_options") {
-        None => Ok(false),
+        None => Ok((false, false)),
         Some(Value::Object(options)) => {
-            fields::of_object(&options, "stream_options", &["include_usage", "include_obfuscation"])?;
-            flag(&options, "include_usage")
+            let known = ["include_usage", "include_passes", "include_obfuscation"];
+            fields::of_object(&options, "stream_options", &known)?;
+            Ok((flag(&options, known[0])?, flag(&options, known[1])?))
         }
         Some(_) => Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
     }
@@ -215,15 +270,13 @@ fn refuse_both(tools: Option<&Value>, constrained: bool) -> Result<(), Problem> 
     Ok(())
 }
 
-/// Reads the body of a request.
-pub(crate) async fn read(
+/// Reads the body of a request, by `read`, which holds its memory for as long.
+pub(crate) async fn read<T>(
     request: Request,
-    endpoint: Endpoint,
     limits: &ServerLimits,
     memory: &Arc<BodyMemory>,
-    schemas: &SchemaRules,
-    spelling: Option<Spelling>,
-) -> Result<Asked, Problem> {
+    read: impl FnOnce(&[u8]) -> Result<T, Problem>,
+) -> Result<T, Problem> {
     if !is_json(request.headers()) {
         return Err(Problem::media_type());
     }
@@ -239,7 +292,7 @@ pub(crate) async fn read(
     let mut held = memory.hold(Caller::of(request.extensions()));
     let bounds = BodyBounds { most, time: limits.read_timeout, slow_start: SLOW_START };
     let body = bounds::read_body(request.into_body(), bounds, &mut held, closing).await?;
-    Asked::read(&body, endpoint, limits.max_grammar, schemas, spelling)
+    read(&body)
 }
 
 const CAPTURES: &str = "captures";
@@ -355,5 +408,7 @@ impl ReachAsked {
     }
 }
 
+#[cfg(test)]
+mod api_tests;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Reads the prompts in the body of a request: messages of a chat, or the prompts of a completion.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::{problem::Problem, prompts::ChatAsked, prompts::PromptAsked};
 use super::fields::{self, flag};
@@ -43,6 +43,7 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
     if tools.iter().any(|tool| !tool.is_object()) {
         return Err(Problem::invalid("tools", "`tools` must be a list of functions"));
     }
+    let tools = tools.into_iter().map(shown).collect();
     let mut variables = variables(body)?;
     if body.contains_key("enable_thinking") {
         variables.insert("enable_thinking".to_owned(), flag(body, "enable_thinking")?.into());
@@ -56,6 +57,25 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
     }
     let messages = list(body.shift_remove("messages"));
     Ok(ChatAsked { messages, tools, variables })
+}
+
+/// A function in the form of chats, which templates know alone: in that of other APIs its name stands outside.
+fn shown(mut tool: Value) -> Value {
+    if tool.get("function").is_some() || tool.get("name").is_none() {
+        return tool;
+    }
+    let mut function = Map::new();
+    for (theirs, ours) in [
+        ("name", "name"),
+        ("description", "description"),
+        ("parameters", "parameters"),
+        ("inputSchema", "parameters"),
+        ("input_schema", "parameters"),
+    ] {
+        let value = tool.get_mut(theirs).map(Value::take).filter(|value| !value.is_null());
+        function.extend(value.map(|value| (ours.to_owned(), value)));
+    }
+    json!({ "type": "function", "function": function })
 }
 
 /// Variables of the template under the name that vLLM has for them. Those that say what is in the
@@ -182,8 +202,6 @@ pub(crate) fn prompts(body: &mut Map<String, Value>) -> Result<Vec<PromptAsked>,
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -39,6 +39,15 @@ fn a_grammar_is_read_from_both_of_its_fields() {
         read(json!({ "response_format": { "type": "json_object" } })),
         Some(asked(GrammarWhat::JsonObject, "response_format"))
     );
+    // As llama.cpp has them.
+    assert_eq!(
+        read(json!({ "grammar": "root ::= \"a\"" })),
+        Some(asked(GrammarWhat::Text(Notation::Gbnf, "root ::= \"a\"".to_owned()), "grammar"))
+    );
+    assert_eq!(
+        read(json!({ "json_schema": { "const": 1 } })),
+        Some(asked(GrammarWhat::Text(Notation::JsonSchema, "{\"const\":1}".to_owned()), "json_schema"))
+    );
 }
 
 #[test]
@@ -50,7 +59,9 @@ fn a_refused_request_names_the_field() {
         let refused = problem(&json!({ "grammar": { "type": kind, "value": {} } }));
         assert_eq!(refused, unsupported("grammar"), "{kind}");
     }
-    assert_eq!(problem(&json!({ "grammar": "a" })), invalid("grammar"));
+    assert_eq!(problem(&json!({ "grammar": 3 })), invalid("grammar"));
+    assert_eq!(problem(&json!({ "json_schema": 3 })), invalid("json_schema"));
+    assert_eq!(problem(&json!({ "json_schema": {}, "grammar": regex })), invalid("json_schema"));
     assert_eq!(problem(&json!({ "grammar": { "type": "gbnf", "value": 1 } })), invalid("grammar"));
     assert_eq!(problem(&json!({ "response_format": { "type": "xml" } })), unsupported("response_format"));
     let both = json!({ "grammar": regex, "response_format": { "type": "json_object" } });
@@ -129,10 +140,7 @@ fn fields_are_read_and_message_parts_are_joined() {
         }],
     });
     let asked = chat(&more).unwrap();
-    assert_eq!(
-        (asked.choices, asked.seed, asked.stream, asked.include_usage),
-        (2, Some(u64::MAX), true, true)
-    );
+    assert_eq!((asked.choices, asked.seed, asked.stream, asked.include.0), (2, Some(u64::MAX), true, true));
     assert_eq!((asked.drawing.most, asked.drawing.options.logprobs), (Some(7), Some(3)));
     assert_eq!(asked.drawing.stops, StopStrings::new(["z"]).unwrap());
     let PromptAsked::Chat(read) = &asked.prompts[0] else { panic!("{:?}", asked.prompts) };

@@ -1,5 +1,7 @@
 //! `tools` of a request -> structural tags: which functions may or must be called.
 
+use std::collections::HashSet;
+
 use domino::grammar::tools::{Calling, Choice, Spelling, Tools, calls};
 use domino::{GrammarError, Limits};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -130,9 +132,13 @@ pub(crate) fn read(
 ) -> Result<Option<ToolsAsked>, Problem> {
     let some = body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     let (Endpoint::Chat, Some(spelling), true) = (endpoint, spelling, some) else { return Ok(None) };
+    let mut list = as_sent(bytes).unwrap_or_default();
     let choice = match body.shift_remove("tool_choice") {
         None => Choice::Auto,
-        Some(choice) => read_choice(&choice)?,
+        Some(choice) => match choice.get("allowed_tools") {
+            Some(allowed) => allow(&mut list, allowed)?,
+            None => read_choice(&choice)?,
+        },
     };
     let parallel = match body.shift_remove("parallel_tool_calls") {
         None => true,
@@ -142,7 +148,6 @@ pub(crate) fn read(
             return Err(Problem::invalid("parallel_tool_calls", message));
         }
     };
-    let list = as_sent(bytes).unwrap_or_default();
     if list.len() > most {
         let message = format!("the tools have {} bytes; {most} are allowed", list.len());
         return Err(Problem::bad_request("grammar_too_large", message).param("tools"));
@@ -161,6 +166,36 @@ pub(crate) fn read(
 fn as_sent(bytes: &[u8]) -> Option<String> {
     let body: std::collections::HashMap<String, &RawValue> = serde_json::from_slice(bytes).ok()?;
     Some(body.get("tools")?.get().to_owned())
+}
+
+/// Reads `allowed_tools`: leaves the functions in the list that may be called. The template shows all of them.
+fn allow(list: &mut String, allowed: &Value) -> Result<Choice, Problem> {
+    const FIELD: &str = "tool_choice";
+    let wrong = |message: &str| Problem::invalid(FIELD, message);
+    let named = |tool: &Value| {
+        let name = tool.get("function").unwrap_or(tool).get("name").and_then(Value::as_str);
+        name.map(str::to_owned)
+    };
+    let names = allowed.get("tools").and_then(Value::as_array);
+    let names: Option<HashSet<String>> = names.and_then(|tools| tools.iter().map(named).collect());
+    let mut names =
+        names.ok_or_else(|| wrong("`allowed_tools` has `tools`, a list of functions by their names"))?;
+    let sent: Vec<&RawValue> = serde_json::from_str(list).unwrap_or_default();
+    let name_of = |tool: &&RawValue| serde_json::from_str(tool.get()).ok().and_then(|tool| named(&tool));
+    let kept: Vec<&str> = sent
+        .into_iter()
+        .filter(|tool| name_of(tool).is_some_and(|name| names.remove(&name)))
+        .map(RawValue::get)
+        .collect();
+    if let Some(name) = names.iter().next() {
+        return Err(wrong(&format!("there is no function {name:?} in `tools`")));
+    }
+    *list = format!("[{}]", kept.join(","));
+    match allowed.get("mode").and_then(Value::as_str) {
+        Some("auto") => Ok(Choice::Auto),
+        Some("required") => Ok(Choice::Required),
+        _ => Err(wrong("the `mode` of `allowed_tools` is auto or required")),
+    }
 }
 
 fn read_choice(choice: &Value) -> Result<Choice, Problem> {

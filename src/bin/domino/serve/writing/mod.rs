@@ -14,15 +14,15 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use self::captured::Captured;
-use super::answers::{Chance, GrammarSpent, Growing, News, Shown, Spelt, Spent, characters};
+use super::answers::{Chance, GrammarSpent, Growing, News, Shown, Spelt, Spent, blocks::STOP, characters};
 use super::engines::{Client, Engine, EngineEvent, TextOrder, WrittenToken};
 use super::{bounds::Places, bounds::Pulse, grammars::Prepared, observe::metrics::Metrics, problem::Problem};
 
 /// A piece of a text, to be sent to the client.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// More of the text, and its tokens if they were asked for.
-    Text(String, Vec<Chance>),
+    /// More of the text, its tokens if they were asked for, and the passes of the model so far.
+    Text(String, Vec<Chance>, usize),
     /// More of an answer that may call functions.
     News(News),
     /// End of the text, with the reason, the work it took, and what is said of the text besides.
@@ -98,6 +98,7 @@ impl Order {
     /// One of the texts, for the engine.
     fn text(&self, prompt: &PromptOrder, choice: usize) -> TextOrder {
         let mut options = self.options.clone();
+        options.bias = options.bias.behind(prompt.tokens.len());
         options.seed = self.seed.wrapping_add(u64::try_from(choice).unwrap_or_default());
         // Without a token there would be no pass that reads the prompt to its end.
         options.max_new_tokens = prompt.most.max(1);
@@ -164,7 +165,7 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     let (number, choice) = (out.index / order.choices, out.index % order.choices);
     let Some(prompt) = order.prompts.get(number) else { return };
     if let Some(echo) = prompt.echo.as_ref().filter(|_| !order.options.prompt_logprobs) {
-        out.send(Piece::Text(echo.clone(), Vec::new()));
+        out.send(Piece::Text(echo.clone(), Vec::new(), 0));
     }
     let begun = Instant::now();
     let mut events = maker.engine.begin(order.text(prompt, choice));
@@ -191,7 +192,8 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
     }
     // Whatever the engine still writes of it is not heard.
     drop(events);
-    let (over, captures) = match (over, hearing.captured()) {
+    let stopped = hearing.stopped.take();
+    let (over, mut captures) = match (over, hearing.captured()) {
         (Over::End(finish), Some((captured, text))) => tokio::select! {
             biased;
             () = out.sender.closed() => (Over::Gone, Map::new()),
@@ -199,6 +201,7 @@ async fn write(maker: &TextMaker, order: &Order, out: &Out) {
         },
         (over, _) => (over, Map::new()),
     };
+    captures.extend(stopped.map(|stop| (STOP.to_owned(), stop.into())));
     match over {
         Over::End(finish) => out.send(Piece::End(finish, spent, captures)),
         Over::Failed(problem) => out.send(Piece::Failed(problem)),
@@ -218,6 +221,8 @@ struct Hearing<'a> {
     shown: Shown,
     /// Reader of thoughts and of calls of functions.
     growing: Option<Growing>,
+    /// The stop string that ended the text.
+    stopped: Option<String>,
     /// Keeper of the text's shortest end, if it is to be closed.
     closing: Option<Closing>,
     closed: bool,
@@ -240,6 +245,7 @@ impl<'a> Hearing<'a> {
             stats: DecodeStats::default(),
             shown: Shown::new(&order.stops),
             growing: Growing::of(order.grammar.as_ref(), order.thought.as_ref(), &maker.vocabulary),
+            stopped: None,
             closing: None,
             closed: false,
             chances: Vec::new(),
@@ -288,7 +294,7 @@ impl<'a> Hearing<'a> {
         let text = self.prompt.echo.clone().unwrap_or_default();
         let (tokens, vocabulary) = (&self.prompt.tokens, &self.maker.vocabulary);
         let chances = Chance::of_prompt(tokens, logprobs, vocabulary, &text);
-        out.send(Piece::Text(text, chances));
+        out.send(Piece::Text(text, chances, 0));
     }
 
     /// Takes a token. Returns the end of the text if a stop string is complete, or the text is closed or
@@ -316,7 +322,8 @@ impl<'a> Hearing<'a> {
         }
         self.keep(&written.bytes);
         let (text, stopped) = self.shown.push(&written.bytes);
-        if stopped {
+        if stopped.is_some() {
+            self.stopped = stopped;
             return Some(self.end(text, "stop", out));
         }
         self.tell(text, out);
@@ -343,8 +350,9 @@ impl<'a> Hearing<'a> {
         }
         self.keep(&bytes);
         let (mut text, stopped) = self.shown.push(&bytes);
-        if !stopped {
-            text += &self.shown.finish();
+        match stopped {
+            Some(_) => self.stopped = stopped,
+            None => text += &self.shown.finish(),
         }
         self.end(text, "stop", out)
     }
@@ -380,7 +388,7 @@ impl<'a> Hearing<'a> {
         match &mut self.growing {
             Some(growing) => growing.push(&text).into_iter().for_each(|news| out.send(Piece::News(news))),
             None if text.is_empty() => {}
-            None => out.send(Piece::Text(text, std::mem::take(&mut self.chances))),
+            None => out.send(Piece::Text(text, std::mem::take(&mut self.chances), self.stats.passes)),
         }
     }
 
@@ -388,7 +396,7 @@ impl<'a> Hearing<'a> {
         self.tell(rest, out);
         // Tokens without text are left, such as the one that ends the text.
         if !self.chances.is_empty() {
-            out.send(Piece::Text(String::new(), std::mem::take(&mut self.chances)));
+            out.send(Piece::Text(String::new(), std::mem::take(&mut self.chances), self.stats.passes));
         }
         let Some(growing) = &mut self.growing else { return Over::End(finish) };
         growing.finish().into_iter().for_each(|news| out.send(Piece::News(news)));

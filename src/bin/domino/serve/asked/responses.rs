@@ -1,0 +1,238 @@
+//! OpenAI's Responses API -> chats.
+//!
+//! Texts, schemas, functions and custom tools are served. Nothing is kept between requests, so what refers to
+//! an earlier one is refused by name, and so are the tools of OpenAI's own service.
+
+use serde_json::{Value, json, value::RawValue};
+
+use super::super::problem::Problem;
+use super::members::{ChatBody, Members, Shape, call, named};
+
+/// Fields without effect, and those that only the answer has.
+const IGNORED: [&str; 9] = [
+    "include",
+    "max_tool_calls",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "truncation",
+    "user",
+];
+
+/// Fields that ask for what an earlier request left.
+const KEPT: [&str; 4] = ["background", "conversation", "previous_response_id", "prompt"];
+
+/// Settings that the answer repeats as they were sent, and what it says without them.
+const REPEATED: [(&str, &str); 9] = [
+    ("instructions", "null"),
+    ("max_output_tokens", "null"),
+    ("metadata", "{}"),
+    ("parallel_tool_calls", "true"),
+    ("reasoning", r#"{"effort":null,"summary":null}"#),
+    ("temperature", "null"),
+    ("text", r#"{"format":{"type":"text"}}"#),
+    ("tool_choice", r#""auto""#),
+    ("top_p", "null"),
+];
+
+/// The kinds of parts that texts have.
+const TEXTS: [&str; 3] = ["input_text", "output_text", "text"];
+
+/// Translates a body.
+pub(super) fn translate(text: &str) -> Result<(Vec<u8>, Shape), Problem> {
+    let mut asked = Members::read(text, String::new())?;
+    let mut chat = ChatBody::default();
+    let mut shape = Shape::default();
+    for (name, usual) in REPEATED {
+        let sent = asked.peek(name).unwrap_or(usual);
+        shape.settings.insert(name.to_owned(), serde_json::from_str(sent).unwrap_or_default());
+    }
+    let tools_sent = asked.peek("tools").and_then(|sent| serde_json::from_str(sent).ok());
+    shape.settings.insert("tools".to_owned(), tools_sent.unwrap_or_else(|| json!([])));
+    for name in KEPT {
+        if asked.take(name).is_some_and(|sent| sent.get() != "false") {
+            return Err(asked.unsupported(name, "nothing is kept between requests"));
+        }
+    }
+    asked.ignore(&IGNORED);
+    asked.ignore(&["metadata", "stream_options"]);
+    let mut turns = Turns::default();
+    if let Some(instructions) = asked.text("instructions")? {
+        turns.push("system", &instructions);
+    }
+    input(&mut asked, &mut turns)?;
+    chat.set("messages", Some(turns.messages));
+    chat.set("max_completion_tokens", asked.value::<u64>("max_output_tokens", "a whole number, 1 or more")?);
+    if let Some(mut reasoning) = asked.object("reasoning")? {
+        chat.set("reasoning_effort", reasoning.text("effort")?);
+        reasoning.ignore(&["generate_summary", "summary"]);
+        reasoning.end()?;
+    }
+    if let Some(mut text) = asked.object("text")? {
+        format(text.object("format")?, &mut chat)?;
+        text.ignore(&["verbosity"]);
+        text.end()?;
+    }
+    let sent = asked.value::<Vec<Box<RawValue>>>("tools", "a list of tools")?.unwrap_or_default();
+    let mut list = Vec::with_capacity(sent.len());
+    for (index, sent) in sent.iter().map(|sent| sent.get()).enumerate() {
+        list.push(read_tool(Members::read(sent, format!("tools[{index}]"))?, sent, &mut shape)?);
+    }
+    chat.set("tools", (!list.is_empty()).then_some(list));
+    if asked.is_text("tool_choice") {
+        chat.set("tool_choice", asked.text("tool_choice")?);
+    } else if let Some(choice) = asked.object("tool_choice")? {
+        choose(choice, &mut chat)?;
+    }
+    Ok((chat.with_rest(asked)?, shape))
+}
+
+/// The messages of a chat, in the making.
+#[derive(Default)]
+struct Turns {
+    messages: Vec<Value>,
+    /// A thought that the next message of the assistant begins with.
+    thought: String,
+}
+
+impl Turns {
+    /// Adds a message; one of the assistant begins with the thought before it.
+    fn push(&mut self, role: &str, content: &str) {
+        let mut message = json!({ "role": role, "content": content });
+        if role == "assistant" && !self.thought.is_empty() {
+            message["reasoning_content"] = std::mem::take(&mut self.thought).into();
+        }
+        self.messages.push(message);
+    }
+
+    /// Adds a call to the last message, or to a new one behind those of others.
+    fn call(&mut self, call: Value) {
+        if self.messages.last().is_none_or(|last| last["role"] != "assistant") {
+            self.push("assistant", "");
+        }
+        if let Some(last) = self.messages.last_mut() {
+            match last["tool_calls"].as_array_mut() {
+                Some(calls) => calls.push(call),
+                None => last["tool_calls"] = json!([call]),
+            }
+        }
+    }
+
+    fn item(&mut self, mut item: Members<'_>) -> Result<(), Problem> {
+        item.ignore(&["id", "status"]);
+        let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
+        match kind.as_str() {
+            "message" => {
+                item.ignore(&["phase"]);
+                let content = item.parts("content", &TEXTS)?;
+                let content = content.ok_or_else(|| item.wrong("content", "a text or parts"))?;
+                self.push(&item.needed("role")?, &content);
+            }
+            "function_call" => {
+                let (id, name) = (item.needed("call_id")?, item.needed("name")?);
+                self.call(call(&id, &name, &item.needed("arguments")?));
+            }
+            "custom_tool_call" => {
+                let (id, name) = (item.needed("call_id")?, item.needed("name")?);
+                let arguments = json!({ "input": item.needed("input")? }).to_string();
+                self.call(call(&id, &name, &arguments));
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                let id = item.needed("call_id")?;
+                let output = item.parts("output", &TEXTS)?.unwrap_or_default();
+                self.messages.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
+            }
+            "reasoning" => {
+                self.thought = item.parts("content", &["reasoning_text"])?.unwrap_or_default();
+                item.ignore(&["encrypted_content", "summary"]);
+            }
+            _ => return Err(item.unsupported("type", &format!("{kind:?} is not served"))),
+        }
+        item.end()
+    }
+}
+
+/// Reads the conversation: a text of the user, or items.
+fn input(asked: &mut Members<'_>, turns: &mut Turns) -> Result<(), Problem> {
+    if asked.is_text("input") {
+        turns.push("user", &asked.needed("input")?);
+        return Ok(());
+    }
+    let items = asked.objects("input")?.ok_or_else(|| asked.wrong("input", "a text or a list of items"))?;
+    items.into_iter().try_for_each(|item| turns.item(item))
+}
+
+/// A tool in the form that is known behind: a function as it was sent, and for a text a function of that text.
+fn read_tool(mut tool: Members<'_>, sent: &str, shape: &mut Shape) -> Result<Box<RawValue>, Problem> {
+    let kind = tool.needed("type")?;
+    let own = |text: &str| serde_json::from_str(text).map_err(|error| Problem::engine(error.to_string()));
+    if kind == "function" {
+        tool.ignore(&["description", "name", "parameters", "strict"]);
+        tool.end()?;
+        return own(sent);
+    }
+    if kind != "custom" {
+        return Err(tool.unsupported("type", &format!("tools of type {kind:?} are not served")));
+    }
+    let (name, description) = (tool.needed("name")?, tool.text("description")?);
+    let mut input = json!({ "type": "string" });
+    if let Some(mut format) = tool.object("format")? {
+        match format.needed("type")?.as_str() {
+            "text" => {}
+            "grammar" if format.peek("syntax") == Some(r#""regex""#) => {
+                input["pattern"] = format!("^(?:{})$", format.needed("definition")?).into();
+                format.ignore(&["syntax"]);
+            }
+            "grammar" => return Err(format.unsupported("syntax", "regex alone is served")),
+            _ => return Err(format.wrong("type", "text or grammar")),
+        }
+        format.end()?;
+    }
+    tool.end()?;
+    let parameters = json!({
+        "type": "object", "properties": { "input": input }, "required": ["input"],
+        "additionalProperties": false,
+    });
+    let function = json!({
+        "type": "function", "name": name, "description": description, "parameters": parameters,
+    });
+    shape.custom.insert(name);
+    own(&function.to_string())
+}
+
+/// Says which tools are called.
+fn choose(mut choice: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
+    match choice.needed("type")?.as_str() {
+        "function" | "custom" => chat.set("tool_choice", Some(named(&choice.needed("name")?))),
+        "allowed_tools" => {
+            let allowed =
+                json!({ "mode": choice.needed("mode")?, "tools": choice.value::<Value>("tools", "a list")? });
+            chat.set("tool_choice", Some(json!({ "type": "allowed_tools", "allowed_tools": allowed })));
+        }
+        kind => {
+            let why = format!("a choice of type {kind:?} is not served");
+            return Err(choice.unsupported("type", &why));
+        }
+    }
+    choice.end()
+}
+
+fn format(format: Option<Members<'_>>, chat: &mut ChatBody) -> Result<(), Problem> {
+    let Some(mut format) = format else { return Ok(()) };
+    match format.needed("type")?.as_str() {
+        "text" => {}
+        "json_object" => chat.set("response_format", Some(json!({ "type": "json_object" }))),
+        "json_schema" => {
+            let schema = format.take("schema").ok_or_else(|| format.wrong("schema", "a JSON Schema"))?;
+            chat.set_schema(schema, format.value("strict", "true or false")?);
+            format.ignore(&["description", "name"]);
+        }
+        kind => {
+            let why = format!("a format of type {kind:?} is not served");
+            return Err(format.unsupported("type", &why));
+        }
+    }
+    format.end()
+}
