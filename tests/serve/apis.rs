@@ -1,4 +1,4 @@
-//! The APIs beside chats and completions: OpenAI's Responses, Anthropic's Messages, and the counting of tokens.
+//! The APIs beside chats and completions: OpenAI's Responses, Anthropic's Messages, and counts of tokens.
 
 use serde_json::{Value, json};
 

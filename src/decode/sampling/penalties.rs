@@ -138,7 +138,7 @@ impl Default for Penalties {
 /// The greatest amount, as in OpenAI's API: past it a token is as good as always or never drawn.
 const GREATEST: f32 = 100.0;
 
-/// The logit of a token that is held back: what OpenAI's API says in place of minus infinity, past all logits.
+/// The logit of a token that is held back: what OpenAI's API says in place of minus infinity.
 const HELD_BACK: f32 = -9999.0;
 
 /// Amounts that are added to the logits of some tokens, before penalties, temperature, cuts and mask. The

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::{
     grammar::{
-        AnyOrder, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
+        AnyOrder, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
         document::Documents,
         errors::{MOST_SHOWN, quoted},
         ir::embed,
@@ -93,16 +93,7 @@ impl<'t> TagTranslator<'t, '_> {
                 )
             }
             FormatKind::Grammar { text, syntax, is_escaped } => {
-                let read = Grammar::parse_by(*syntax, text, self.options, self.limits, self.automata);
-                let mut grammar = read.map_err(|error| self.within(error, span))?;
-                if *is_escaped {
-                    grammar = grammar.escaped().ok_or_else(|| {
-                        let message = "a terminal of this grammar cannot be escaped as JSON wants it";
-                        let error = self.wrong(message.to_owned(), span);
-                        error.with_hint("terminals of expressions and texts can, those of automata cannot")
-                    })?;
-                }
-                self.embedded(&grammar, span)
+                self.grammar(text, *syntax, *is_escaped, span)
             }
             FormatKind::Regex(text) => {
                 let read = regex::leaf(text, "", self.limits);
@@ -139,6 +130,19 @@ impl<'t> TagTranslator<'t, '_> {
                 self.repeat(part, *min, *max, span)
             }
         }
+    }
+
+    fn grammar(&mut self, text: &str, syntax: Syntax, is_escaped: bool, span: Span) -> TagResult<ExprId> {
+        let read = Grammar::parse_by(syntax, text, self.options, self.limits, self.automata);
+        let mut grammar = read.map_err(|error| self.within(error, span))?;
+        if is_escaped {
+            grammar = grammar.escaped().ok_or_else(|| {
+                let message = "a terminal of this grammar cannot be escaped as JSON wants it";
+                let error = self.wrong(message.to_owned(), span);
+                error.with_hint("terminals of expressions and texts can, those of automata cannot")
+            })?;
+        }
+        self.embedded(&grammar, span)
     }
 
     fn tag(&mut self, tag: &Tag, span: Span) -> TagResult<ExprId> {

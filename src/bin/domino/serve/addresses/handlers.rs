@@ -214,7 +214,7 @@ async fn collect(begun: Begun) -> Result<(Value, usize), Problem> {
     Err(Problem::engine("a text did not end"))
 }
 
-/// The same of an answer of blocks.
+/// Waits for the end of an answer of blocks.
 async fn collect_blocks(
     mut blocks: Blocks,
     first: Piece,

@@ -1,5 +1,5 @@
-//! Tokens of texts and back, without a text being written: `/tokenize` and `/detokenize` as other servers have
-//! them, and the count of a request to the Messages API.
+//! Tokens of texts and back, without a text being written: `/tokenize` and `/detokenize` as other servers
+//! have them, and the count of a request to the Messages API.
 
 use std::sync::Arc;
 

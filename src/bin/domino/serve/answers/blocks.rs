@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Form, News, Spent, ToolCall};
-use crate::serve::asked::{fields::Endpoint, members::Shape};
+use crate::serve::asked::{fields::Endpoint, members::AnswerShape};
 use crate::serve::{problem::Problem, writing::Piece};
 
 /// An event: its name and its object.
@@ -14,10 +14,10 @@ pub(crate) type NamedEvent = (&'static str, Value);
 /// An answer in the making.
 pub(crate) struct Blocks {
     form: Form,
-    shape: Shape,
+    shape: AnswerShape,
     /// Tokens of the prompt.
     prompt: usize,
-    open: Option<Block>,
+    open: Option<AnswerBlock>,
     /// Blocks that have ended.
     done: Vec<Value>,
     /// Events that were told so far.
@@ -27,7 +27,7 @@ pub(crate) struct Blocks {
 }
 
 /// A block that grows.
-struct Block {
+struct AnswerBlock {
     id: String,
     kind: BlockKind,
     text: String,
@@ -41,7 +41,7 @@ enum BlockKind {
     Custom(ToolCall),
 }
 
-impl Block {
+impl AnswerBlock {
     fn is_thought(&self) -> bool {
         matches!(self.kind, BlockKind::Thought)
     }
@@ -96,7 +96,7 @@ impl Block {
 
 impl Blocks {
     /// An answer to a prompt of this many tokens.
-    pub(crate) fn new(form: Form, shape: Shape, prompt: usize) -> Self {
+    pub(crate) fn new(form: Form, shape: AnswerShape, prompt: usize) -> Self {
         Self { form, shape, prompt, open: None, done: Vec::new(), count: 0, whole: Value::Null }
     }
 
@@ -130,12 +130,12 @@ impl Blocks {
         match piece {
             Piece::Text(text, ..) | Piece::News(News::Content(text)) => {
                 if !text.is_empty() {
-                    self.open_unless(&mut events, Block::is_text, || BlockKind::Text);
+                    self.open_unless(&mut events, AnswerBlock::is_text, || BlockKind::Text);
                     self.grow(&mut events, &text);
                 }
             }
             Piece::News(News::Reasoning(text)) => {
-                self.open_unless(&mut events, Block::is_thought, || BlockKind::Thought);
+                self.open_unless(&mut events, AnswerBlock::is_thought, || BlockKind::Thought);
                 self.grow(&mut events, &text);
             }
             Piece::News(News::Begin(_, call)) => {
@@ -154,7 +154,7 @@ impl Blocks {
     fn open_unless(
         &mut self,
         events: &mut Vec<NamedEvent>,
-        is_such: impl Fn(&Block) -> bool,
+        is_such: impl Fn(&AnswerBlock) -> bool,
         kind: impl FnOnce() -> BlockKind,
     ) {
         if self.open.as_ref().is_some_and(is_such) {
@@ -170,7 +170,7 @@ impl Blocks {
         };
         let (_, number) = self.form.id.split_once('_').unwrap_or_default();
         let id = format!("{prefix}_{number}_{}", self.done.len());
-        let block = Block { id, kind, text: String::new() };
+        let block = AnswerBlock { id, kind, text: String::new() };
         if self.is_messages() {
             let object = json!({ "index": self.done.len(), "content_block": block.content() });
             self.say(events, "content_block_start", object);
@@ -354,7 +354,7 @@ impl Blocks {
 pub(crate) const STOP: &str = "stop";
 
 /// Says which part of which item an event of Responses is about.
-fn in_part(block: &Block, mut object: Value) -> Value {
+fn in_part(block: &AnswerBlock, mut object: Value) -> Value {
     object["item_id"] = block.id.as_str().into();
     if block.is_text() || block.is_thought() {
         object["content_index"] = 0.into();

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn translated(endpoint: Endpoint, body: &Value) -> Result<(Value, Shape), Problem> {
+fn translated(endpoint: Endpoint, body: &Value) -> Result<(Value, AnswerShape), Problem> {
     let text = body.to_string();
     let (chat, shape) = match endpoint {
         Endpoint::Responses => responses::translate(&text)?,
-        _ => (messages::translate(&text)?, Shape::default()),
+        _ => (messages::translate(&text)?, AnswerShape::default()),
     };
     Ok((serde_json::from_slice(&chat).unwrap(), shape))
 }
@@ -61,13 +61,19 @@ fn responses_are_chats_in_other_words() {
         json!({ "messages": user, "tools": [tool],
             "tool_choice": { "type": "function", "function": { "name": "f" } } }),
     );
-    let call = |arguments: &str| json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": arguments } });
+    let call = |arguments: &str| {
+        let function = json!({ "name": "f", "arguments": arguments });
+        json!({ "id": "c", "type": "function", "function": function })
+    };
+    let thought = json!({ "type": "reasoning_text", "text": "hm" });
+    let said = json!({ "type": "output_text", "text": "so", "annotations": [] });
     is(
         json!({ "input": [
             { "role": "user", "content": "Hi" },
-            { "type": "reasoning", "id": "rs", "summary": [], "content": [{ "type": "reasoning_text", "text": "hm" }] },
-            { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "so", "annotations": [] }] },
-            { "type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}", "status": "completed" },
+            { "type": "reasoning", "id": "rs", "summary": [], "content": [thought] },
+            { "type": "message", "role": "assistant", "content": [said] },
+            { "type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}",
+              "status": "completed" },
             { "type": "custom_tool_call", "call_id": "c", "name": "f", "input": "a\n" },
             { "type": "function_call_output", "call_id": "c", "output": "3" },
         ] }),
@@ -97,7 +103,8 @@ fn messages_are_chats_in_other_words() {
     let user = json!({ "role": "user", "content": "Hi" });
     is(
         json!({
-            "model": "m", "max_tokens": 5, "system": [{ "type": "text", "text": "Be brief.", "cache_control": {} }],
+            "model": "m", "max_tokens": 5,
+            "system": [{ "type": "text", "text": "Be brief.", "cache_control": {} }],
             "messages": [user], "stop_sequences": ["END"], "top_k": 3, "metadata": { "user_id": "u" },
             "thinking": { "type": "enabled", "budget_tokens": 64 },
         }),

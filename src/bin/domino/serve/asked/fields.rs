@@ -14,10 +14,10 @@ use crate::terminal::lists;
 const READ: &str = "\
     best_of dry_allowed_length dry_base dry_multiplier dry_sequence_breakers finish frequency_penalty \
     grammar guided_choice guided_decoding_backend guided_grammar guided_json guided_json_object \
-    guided_regex guided_whitespace_pattern ignore_eos json_schema logit_bias logprobs lookahead mask max_completion_tokens \
-    max_tokens min_p min_tokens model n presence_penalty reasoning reasoning_tokens repetition_penalty \
-    response_format schema_report seed stop stream stream_options structured_outputs temperature terminals \
-    thought_marks tool_choice tools top_k top_p";
+    guided_regex guided_whitespace_pattern ignore_eos json_schema logit_bias logprobs lookahead mask \
+    max_completion_tokens max_tokens min_p min_tokens model n presence_penalty reasoning reasoning_tokens \
+    repetition_penalty response_format schema_report seed stop stream stream_options structured_outputs \
+    temperature terminals thought_marks tool_choice tools top_k top_p";
 
 /// Fields that are read of chats.
 const READ_CHAT: &str = "chat_template_kwargs enable_thinking messages reasoning_effort top_logprobs";

@@ -14,12 +14,12 @@ use super::{super::problem::Problem, fields};
 
 /// Fields of chats for which other APIs have other words, or no answer.
 const RESERVED: &str = "\
-    audio best_of echo enable_thinking functions function_call logprobs max_completion_tokens max_tokens messages \
-    n prompt reasoning_effort response_format stop stream_options suffix tool_choice top_logprobs";
+    audio best_of echo enable_thinking functions function_call logprobs max_completion_tokens max_tokens \
+    messages n prompt reasoning_effort response_format stop stream_options suffix tool_choice top_logprobs";
 
-/// What the answer to a request of another API has to know of it.
+/// The part of a request of another API that its answer has to know.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Shape {
+pub(crate) struct AnswerShape {
     /// Settings that the answer repeats.
     pub(crate) settings: Map<String, Value>,
     /// Names of tools that take a text in place of arguments.
@@ -27,12 +27,12 @@ pub(crate) struct Shape {
 }
 
 /// The members of an object, as they were sent; null is as good as nothing.
-pub(super) struct Members<'a> {
+pub(super) struct SentObject<'a> {
     path: String,
     all: BTreeMap<String, &'a RawValue>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> SentObject<'a> {
     /// Reads the object `text`, which stands at `path` of the body.
     pub(super) fn read(text: &'a str, path: String) -> Result<Self, Problem> {
         let all: Result<BTreeMap<String, &'a RawValue>, _> = serde_json::from_str(text);
@@ -102,7 +102,7 @@ impl<'a> Members<'a> {
         list.into_iter().enumerate().map(one).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Takes a text, or a list of parts whose type is one of `kinds`, which are joined. `None`: there is none.
+    /// Takes a text, or a list of parts whose type is one of `kinds`, which are joined.
     pub(super) fn parts(&mut self, name: &str, kinds: &[&str]) -> Result<Option<String>, Problem> {
         if self.is_text(name) {
             return self.text(name);
@@ -154,7 +154,7 @@ impl ChatBody {
     }
 
     /// Takes all fields over that have no other word in chats, and gives the body.
-    pub(super) fn with_rest(mut self, rest: Members<'_>) -> Result<Vec<u8>, Problem> {
+    pub(super) fn with_rest(mut self, rest: SentObject<'_>) -> Result<Vec<u8>, Problem> {
         if let Some(name) = rest.all.keys().find(|name| crate::terminal::lists(RESERVED, name)) {
             return Err(fields::unknown(name));
         }

@@ -1,12 +1,12 @@
 //! Anthropic's Messages API -> chats.
 //!
-//! Tools, `output_config.format` and thoughts are served. What Anthropic's own service does besides (its tools,
-//! pictures, documents, containers) is refused by name; what is a mere hint is taken and has no effect.
+//! Tools, `output_config.format` and thoughts are served. What Anthropic's own service does besides (its
+//! tools, pictures, documents, containers) is refused by name; a mere hint is taken and has no effect.
 
 use serde_json::{Value, json, value::RawValue};
 
 use super::super::problem::Problem;
-use super::members::{ChatBody, Members, call, named};
+use super::members::{ChatBody, SentObject, call, named};
 
 /// Fields without effect.
 const IGNORED: [&str; 4] = ["cache_control", "inference_geo", "metadata", "service_tier"];
@@ -14,9 +14,9 @@ const IGNORED: [&str; 4] = ["cache_control", "inference_geo", "metadata", "servi
 /// Fields of tools and parts without effect.
 const HINTS: [&str; 5] = ["cache_control", "citations", "eager_input_streaming", "input_examples", "strict"];
 
-/// Translates a body. One without `max_tokens`, as where tokens are counted, has all that the model has room for.
+/// Translates a body. One without `max_tokens`, as where tokens are counted, has all that there is room for.
 pub(super) fn translate(text: &str) -> Result<Vec<u8>, Problem> {
-    let mut asked = Members::read(text, String::new())?;
+    let mut asked = SentObject::read(text, String::new())?;
     let mut chat = ChatBody::default();
     asked.ignore(&IGNORED);
     let mut messages = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn translate(text: &str) -> Result<Vec<u8>, Problem> {
 }
 
 /// Makes a message those of a chat: results of calls are messages of their own there.
-fn read_message(mut message: Members<'_>, messages: &mut Vec<Value>) -> Result<(), Problem> {
+fn read_message(mut message: SentObject<'_>, messages: &mut Vec<Value>) -> Result<(), Problem> {
     let role = message.needed("role")?;
     if role != "user" && role != "assistant" {
         return Err(message.wrong("role", "user or assistant"));
@@ -109,7 +109,7 @@ fn read_message(mut message: Members<'_>, messages: &mut Vec<Value>) -> Result<(
 }
 
 /// Refuses the tools of Anthropic's service. The list goes over as it is: its form is known behind.
-fn check_tool(mut tool: Members<'_>) -> Result<(), Problem> {
+fn check_tool(mut tool: SentObject<'_>) -> Result<(), Problem> {
     match tool.text("type")?.as_deref() {
         None | Some("custom") => {}
         Some(kind) => return Err(tool.unsupported("type", &format!("tools of type {kind:?} are not served"))),
@@ -120,7 +120,7 @@ fn check_tool(mut tool: Members<'_>) -> Result<(), Problem> {
 }
 
 /// Says which functions are called.
-fn choose(mut choice: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
+fn choose(mut choice: SentObject<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
     let kind = choice.needed("type")?;
     let chosen = match kind.as_str() {
         "auto" | "none" => Value::from(kind),
@@ -135,7 +135,7 @@ fn choose(mut choice: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
 }
 
 /// Says whether the model thinks first, and for how many tokens.
-fn think(mut thinking: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
+fn think(mut thinking: SentObject<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
     let thinks = match thinking.needed("type")?.as_str() {
         "enabled" | "adaptive" => true,
         "disabled" => false,
@@ -147,7 +147,7 @@ fn think(mut thinking: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> 
     thinking.end()
 }
 
-fn format(format: Option<Members<'_>>, chat: &mut ChatBody) -> Result<(), Problem> {
+fn format(format: Option<SentObject<'_>>, chat: &mut ChatBody) -> Result<(), Problem> {
     let Some(mut format) = format else { return Ok(()) };
     if format.needed("type")? != "json_schema" {
         return Err(format.wrong("type", "json_schema"));

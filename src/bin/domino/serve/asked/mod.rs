@@ -25,7 +25,7 @@ use tokio::sync::watch;
 
 use self::grammar::{GrammarAsked, Reading};
 use self::{
-    drawing::DrawingAsked, fields::Endpoint, fields::flag, members::Shape, schemas::OptionsAsked,
+    drawing::DrawingAsked, fields::Endpoint, fields::flag, members::AnswerShape, schemas::OptionsAsked,
     tools::ToolsAsked,
 };
 use super::args::{SchemaRules, ServerLimits};
@@ -71,11 +71,11 @@ pub(crate) struct Asked {
     /// Does the text begin with its prompt?
     pub(crate) echo: bool,
     pub(crate) drawing: DrawingAsked,
-    /// What the answer has to know of a request of another API.
-    pub(crate) shape: Shape,
+    /// The part of a request of another API that its answer has to know.
+    pub(crate) shape: AnswerShape,
 }
 
-/// What the fields of chats are called in the Responses API.
+/// Names of fields of chats, and those in the Responses API.
 const IN_RESPONSES: [(&str, &str); 5] = [
     ("messages", "input"),
     ("response_format.json_schema", "text.format"),
@@ -84,7 +84,7 @@ const IN_RESPONSES: [(&str, &str); 5] = [
     ("reasoning_effort", "reasoning.effort"),
 ];
 
-/// The same of the Messages API.
+/// Names of fields of chats, and those in the Messages API.
 const IN_MESSAGES: [(&str, &str); 4] = [
     ("response_format.json_schema", "output_config.format"),
     ("response_format", "output_config.format"),
@@ -180,7 +180,7 @@ impl Asked {
             prompts,
             echo,
             drawing,
-            shape: Shape::default(),
+            shape: AnswerShape::default(),
         })
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn chat(body: &mut Map<String, Value>) -> Result<ChatAsked, Problem> 
     Ok(ChatAsked { messages, tools, variables })
 }
 
-/// A function in the form of chats, which templates know alone: in that of other APIs its name stands outside.
+/// A function in the form of chats, which templates know alone; in other APIs its name stands outside.
 fn shown(mut tool: Value) -> Value {
     if tool.get("function").is_some() || tool.get("name").is_none() {
         return tool;

@@ -6,7 +6,7 @@
 use serde_json::{Value, json, value::RawValue};
 
 use super::super::problem::Problem;
-use super::members::{ChatBody, Members, Shape, call, named};
+use super::members::{AnswerShape, ChatBody, SentObject, call, named};
 
 /// Fields without effect, and those that only the answer has.
 const IGNORED: [&str; 9] = [
@@ -41,10 +41,10 @@ const REPEATED: [(&str, &str); 9] = [
 const TEXTS: [&str; 3] = ["input_text", "output_text", "text"];
 
 /// Translates a body.
-pub(super) fn translate(text: &str) -> Result<(Vec<u8>, Shape), Problem> {
-    let mut asked = Members::read(text, String::new())?;
+pub(super) fn translate(text: &str) -> Result<(Vec<u8>, AnswerShape), Problem> {
+    let mut asked = SentObject::read(text, String::new())?;
     let mut chat = ChatBody::default();
-    let mut shape = Shape::default();
+    let mut shape = AnswerShape::default();
     for (name, usual) in REPEATED {
         let sent = asked.peek(name).unwrap_or(usual);
         shape.settings.insert(name.to_owned(), serde_json::from_str(sent).unwrap_or_default());
@@ -58,7 +58,7 @@ pub(super) fn translate(text: &str) -> Result<(Vec<u8>, Shape), Problem> {
     }
     asked.ignore(&IGNORED);
     asked.ignore(&["metadata", "stream_options"]);
-    let mut turns = Turns::default();
+    let mut turns = ChatTurns::default();
     if let Some(instructions) = asked.text("instructions")? {
         turns.push("system", &instructions);
     }
@@ -78,7 +78,7 @@ pub(super) fn translate(text: &str) -> Result<(Vec<u8>, Shape), Problem> {
     let sent = asked.value::<Vec<Box<RawValue>>>("tools", "a list of tools")?.unwrap_or_default();
     let mut list = Vec::with_capacity(sent.len());
     for (index, sent) in sent.iter().map(|sent| sent.get()).enumerate() {
-        list.push(read_tool(Members::read(sent, format!("tools[{index}]"))?, sent, &mut shape)?);
+        list.push(read_tool(SentObject::read(sent, format!("tools[{index}]"))?, sent, &mut shape)?);
     }
     chat.set("tools", (!list.is_empty()).then_some(list));
     if asked.is_text("tool_choice") {
@@ -91,13 +91,13 @@ pub(super) fn translate(text: &str) -> Result<(Vec<u8>, Shape), Problem> {
 
 /// The messages of a chat, in the making.
 #[derive(Default)]
-struct Turns {
+struct ChatTurns {
     messages: Vec<Value>,
     /// A thought that the next message of the assistant begins with.
     thought: String,
 }
 
-impl Turns {
+impl ChatTurns {
     /// Adds a message; one of the assistant begins with the thought before it.
     fn push(&mut self, role: &str, content: &str) {
         let mut message = json!({ "role": role, "content": content });
@@ -120,7 +120,7 @@ impl Turns {
         }
     }
 
-    fn item(&mut self, mut item: Members<'_>) -> Result<(), Problem> {
+    fn item(&mut self, mut item: SentObject<'_>) -> Result<(), Problem> {
         item.ignore(&["id", "status"]);
         let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
         match kind.as_str() {
@@ -155,7 +155,7 @@ impl Turns {
 }
 
 /// Reads the conversation: a text of the user, or items.
-fn input(asked: &mut Members<'_>, turns: &mut Turns) -> Result<(), Problem> {
+fn input(asked: &mut SentObject<'_>, turns: &mut ChatTurns) -> Result<(), Problem> {
     if asked.is_text("input") {
         turns.push("user", &asked.needed("input")?);
         return Ok(());
@@ -164,8 +164,12 @@ fn input(asked: &mut Members<'_>, turns: &mut Turns) -> Result<(), Problem> {
     items.into_iter().try_for_each(|item| turns.item(item))
 }
 
-/// A tool in the form that is known behind: a function as it was sent, and for a text a function of that text.
-fn read_tool(mut tool: Members<'_>, sent: &str, shape: &mut Shape) -> Result<Box<RawValue>, Problem> {
+/// A tool in the form that is known behind: a function as it was sent, and a function for one of a text.
+fn read_tool(
+    mut tool: SentObject<'_>,
+    sent: &str,
+    shape: &mut AnswerShape,
+) -> Result<Box<RawValue>, Problem> {
     let kind = tool.needed("type")?;
     let own = |text: &str| serde_json::from_str(text).map_err(|error| Problem::engine(error.to_string()));
     if kind == "function" {
@@ -203,7 +207,7 @@ fn read_tool(mut tool: Members<'_>, sent: &str, shape: &mut Shape) -> Result<Box
 }
 
 /// Says which tools are called.
-fn choose(mut choice: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
+fn choose(mut choice: SentObject<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
     match choice.needed("type")?.as_str() {
         "function" | "custom" => chat.set("tool_choice", Some(named(&choice.needed("name")?))),
         "allowed_tools" => {
@@ -219,7 +223,7 @@ fn choose(mut choice: Members<'_>, chat: &mut ChatBody) -> Result<(), Problem> {
     choice.end()
 }
 
-fn format(format: Option<Members<'_>>, chat: &mut ChatBody) -> Result<(), Problem> {
+fn format(format: Option<SentObject<'_>>, chat: &mut ChatBody) -> Result<(), Problem> {
     let Some(mut format) = format else { return Ok(()) };
     match format.needed("type")?.as_str() {
         "text" => {}

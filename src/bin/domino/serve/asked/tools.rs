@@ -168,7 +168,7 @@ fn as_sent(bytes: &[u8]) -> Option<String> {
     Some(body.get("tools")?.get().to_owned())
 }
 
-/// Reads `allowed_tools`: leaves the functions in the list that may be called. The template shows all of them.
+/// Reads `allowed_tools`: leaves the functions in the list that may be called. The template shows them all.
 fn allow(list: &mut String, allowed: &Value) -> Result<Choice, Problem> {
     const FIELD: &str = "tool_choice";
     let wrong = |message: &str| Problem::invalid(FIELD, message);

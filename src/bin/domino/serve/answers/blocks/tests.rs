@@ -1,8 +1,10 @@
+//! Events and whole answers of both APIs.
+
 use super::*;
 
 /// The events of a thought, a text and a call, and the whole answer.
 fn told(endpoint: Endpoint, custom: &str) -> (Vec<NamedEvent>, Value) {
-    let shape = Shape { custom: [custom.to_owned()].into(), ..Shape::default() };
+    let shape = AnswerShape { custom: [custom.to_owned()].into(), ..AnswerShape::default() };
     let mut blocks = Blocks::new(Form::new(endpoint, "small", Map::new()), shape, 7);
     let spent = Spent { prompt: 7, completion: 5, thought: Some(2), ..Spent::default() };
     let mut events = blocks.begin();
@@ -92,13 +94,13 @@ fn a_text_that_is_cut_or_stopped_says_so() {
         [("length", None, "max_tokens"), ("stop", None, "end_turn"), ("stop", Some("END"), "stop_sequence")]
     {
         let form = || Form::new(Endpoint::Messages, "small", Map::new());
-        let mut blocks = Blocks::new(form(), Shape::default(), 1);
+        let mut blocks = Blocks::new(form(), AnswerShape::default(), 1);
         let said = stop.map(|stop| (STOP.to_owned(), Value::from(stop))).into_iter().collect();
         blocks.take(Piece::End(finish, Spent::default(), said));
         let whole = blocks.into_whole();
         assert_eq!((&whole["stop_reason"], whole["stop_sequence"].as_str()), (&json!(wanted), stop));
     }
-    let mut cut = Blocks::new(Form::new(Endpoint::Responses, "small", Map::new()), Shape::default(), 1);
+    let mut cut = Blocks::new(Form::new(Endpoint::Responses, "small", Map::new()), AnswerShape::default(), 1);
     cut.take(Piece::Text("{\"a".to_owned(), Vec::new(), 1));
     cut.take(Piece::End("length", Spent::default(), Map::new()));
     let whole = cut.into_whole();
@@ -112,7 +114,7 @@ fn a_text_that_is_cut_or_stopped_says_so() {
 #[test]
 fn a_failure_is_told_in_the_words_of_the_api() {
     let failed = |endpoint| {
-        let mut blocks = Blocks::new(Form::new(endpoint, "small", Map::new()), Shape::default(), 1);
+        let mut blocks = Blocks::new(Form::new(endpoint, "small", Map::new()), AnswerShape::default(), 1);
         blocks.take(Piece::Failed(Problem::engine("gone"))).pop().unwrap()
     };
     let (name, event) = failed(Endpoint::Messages);
