@@ -125,11 +125,14 @@ fn wrong_folders_and_flags_about_priors_are_refused() {
     }
 }
 
-/// Priors of a model's folder are found for grammars whose names have folders too.
+/// Priors are found in a model's folder and, for grammars whose names have folders, in folders within one.
 #[test]
-fn priors_come_with_the_model_for_the_grammars_of_the_paper() {
-    let other = tempfile::tempdir().unwrap();
-    fs::copy(format!("{MODEL}/priors/c.prior"), other.path().join("c.prior")).unwrap();
+fn priors_come_with_the_model_or_in_nested_folders() {
+    let (other, nested) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let copy = |name: &str, to: PathBuf| fs::copy(format!("{MODEL}/priors/{name}.prior"), to).unwrap();
+    copy("c", other.path().join("c.prior"));
+    fs::create_dir(nested.path().join("paper")).unwrap();
+    copy("rpg", nested.path().join("paper/rpg.prior"));
     let accepted = |flags: &[&str], grammar: &str| -> u64 {
         let server = Server::start(flags);
         let body = json!({ "grammar": { "type": "named", "value": grammar }, "max_tokens": 24 });
@@ -137,8 +140,9 @@ fn priors_come_with_the_model_for_the_grammars_of_the_paper() {
         usage["domino"]["accepted"].as_u64().unwrap_or_else(|| panic!("{usage}"))
     };
     let without = flags(&["--prior", other.path().to_str().unwrap()]);
-    for grammar in ["paper/json", "paper/rpg", "json"] {
-        let (found, none) = (accepted(&COUNTS, grammar), accepted(&without, grammar));
+    let within = flags(&["--prior", nested.path().to_str().unwrap()]);
+    for (with, grammar) in [(&COUNTS[..], "json"), (&within[..], "rpg")] {
+        let (found, none) = (accepted(with, grammar), accepted(&without, grammar));
         assert!(found > none, "{grammar}: {found} with its prior and {none} without");
     }
 }

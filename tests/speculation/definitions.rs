@@ -5,6 +5,8 @@ use std::path::Path;
 
 use domino::experiment::{Definition, WarmUpPrompts};
 
+use crate::support::records;
+
 /// Files of a folder with this ending.
 fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -46,7 +48,8 @@ fn records_of_old_warm_ups_say_so_beside_their_tables() {
     let mut corrected = 0;
     for entry in std::fs::read_dir(root).unwrap() {
         let folder = entry.unwrap().path();
-        let Ok(header) = std::fs::read_to_string(folder.join("header.json")) else { continue };
+        let Some(data) = records::data(&folder) else { return };
+        let Ok(header) = std::fs::read_to_string(data.path().join("header.json")) else { continue };
         let header: serde_json::Value = serde_json::from_str(&header).unwrap();
         let definition = &header["definition"];
         let methods = definition["methods"].as_array().unwrap();

@@ -10,5 +10,7 @@ pub(crate) mod pages;
 pub(crate) mod program;
 // A small model of random weights.
 pub(crate) mod random_model;
+// The data of records.
+pub(crate) mod records;
 // Test data outside of the repository.
 pub(crate) mod shared_data;
