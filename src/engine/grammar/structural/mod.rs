@@ -21,7 +21,7 @@ use super::{
     document::NodeId,
     json_schema::{
         AutomataCache, Order, SchemaOptions, WhiteSpace,
-        arguments::{Readings, readings_of},
+        arguments::{ArgumentMarks, Readings, readings_of},
     },
     source::Span,
 };
@@ -62,8 +62,8 @@ enum FormatKind {
     Special(String),
     /// JSON of a schema that stands there.
     Schema(Span, JsonForm),
-    /// Arguments of a schema's properties between XML tags, as Qwen3-Coder writes them.
-    Parameters(NodeId, JsonForm),
+    /// Arguments of a schema's properties between XML tags of a style.
+    Parameters(NodeId, JsonForm, &'static ArgumentMarks),
     /// Free text without these strings.
     Free { excluded: Vec<String>, most_chars: Option<u32> },
     /// XGrammar's EBNF.

@@ -4,6 +4,7 @@ use crate::grammar::{
     GrammarError,
     document::{Documents, NodeId, Value},
     errors::{quoted, quoted_list},
+    json_schema::arguments::ArgumentMarks,
     source::Source,
     suggest::nearest,
 };
@@ -79,7 +80,7 @@ impl TagReader<'_, '_> {
             "json_schema" => self.schema(node)?,
             "qwen_xml_parameter" => {
                 self.only(node, &["json_schema"])?;
-                FormatKind::Parameters(self.needed(node, "json_schema")?, JsonForm::default())
+                self.styled(node, "qwen_xml", JsonForm::default())?
             }
             "any_text" => self.any_text(node)?,
             "grammar" => {
@@ -178,15 +179,19 @@ impl TagReader<'_, '_> {
             None => None,
         };
         let form = JsonForm { any_order: self.flag(node, "any_order", false)?, most_space };
+        match self.documents.member(node, "style") {
+            Some(style) => self.styled(node, &self.text_at(style)?, form),
+            None => self.styled(node, "json", form),
+        }
+    }
+
+    /// JSON of a schema, or arguments of another style.
+    fn styled(&self, node: NodeId, style: &str, form: JsonForm) -> ReadResult<FormatKind> {
         let schema = self.needed(node, "json_schema")?;
-        let style = match self.documents.member(node, "style") {
-            Some(_) => self.string(node, "style")?,
-            None => String::from("json"),
-        };
-        match style.as_str() {
-            "json" => Ok(FormatKind::Schema(self.documents.span(schema), form)),
-            "qwen_xml" => Ok(FormatKind::Parameters(schema, form)),
-            other => Err(self.unsupported(node, format!("the style {} is not supported", quoted(other)))),
+        match ArgumentMarks::named(style) {
+            _ if style == "json" => Ok(FormatKind::Schema(self.documents.span(schema), form)),
+            Some(marks) => Ok(FormatKind::Parameters(schema, form, marks)),
+            None => Err(self.unsupported(node, format!("the style {} is not supported", quoted(style)))),
         }
     }
 

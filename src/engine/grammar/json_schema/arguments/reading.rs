@@ -63,6 +63,11 @@ impl ArgumentTypes {
         }
     }
 
+    /// Drops what the reading says of values that are no strings.
+    pub(super) fn of_strings(self) -> Self {
+        Self { strings: self.strings, free: self.free, ..Self::default() }
+    }
+
     /// Drops what the reading says of strings.
     pub(super) fn of_others(self) -> Self {
         Self { strings: false, free: false, ..self }
