@@ -104,9 +104,8 @@ const LEAST_COUNTED: u64 = 255;
 enum SharedRaw {
     /// Any string.
     All(ArgumentTypes, &'static ArgumentMarks),
-    /// Strings with this text in them.
-    Closing(&'static str),
-    Broken(bool),
+    /// Strings in which this pattern has a match.
+    Pattern(Mark),
     /// Texts that read as JSON; with `true`, also those cut off inside of a string.
     Json(ArgumentTypes, bool),
 }
@@ -200,24 +199,23 @@ impl<'a> RawWriter<'a> {
     /// The languages of a reading, made once for all readings with the same types beside strings.
     fn languages(&self, reading: &ArgumentTypes) -> Result<Languages, LeafError> {
         let (automata, marks) = (self.automata, self.marks);
-        let one = |name: SharedRaw, pattern: &str| {
+        let one = |name: SharedRaw, pattern: &dyn Fn() -> String| {
             automata.language(name, || {
-                let set = StringSet::from_pattern(pattern)?;
+                let set = StringSet::from_pattern(&pattern())?;
                 // A pattern is one automaton of strings of any length.
                 Ok(set.windows().next().map_or_else(CharDfa::none, |(_, _, dfa)| dfa.clone()))
             })
         };
+        let fixed = |pattern: Mark| one(SharedRaw::Pattern(pattern), &|| pattern.to_owned());
         let others = reading.of_others();
-        let part = |cut: bool| {
-            automata.language(SharedRaw::Json(others, cut), || {
-                let [whole, open] = json(&others)?;
-                Ok(if cut { open } else { whole })
-            })
+        let part = |cut: bool| match others.has_others() {
+            true => one(SharedRaw::Json(others, cut), &|| json(&others, cut)),
+            false => Ok(CharDfa::none()),
         };
         Ok(Languages {
             marks,
-            closing: one(SharedRaw::Closing(marks.end), marks.end)?,
-            broken: [one(SharedRaw::Broken(false), "^\\n")?, one(SharedRaw::Broken(true), "\\n$")?],
+            closing: fixed(marks.end)?,
+            broken: [fixed("^\\n")?, fixed("\\n$")?],
             json: [part(false)?, part(true)?],
             spaced: self.spaced,
         })
