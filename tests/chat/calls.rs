@@ -60,6 +60,22 @@ fn templates() -> Vec<(Spelling, String, &'static str)> {
             &format!("{{{{- '\\n</' + d + '{tag}>' }}}}"),
         )
     };
+    let gemma = |begin: &str, mark: &str, end: &str| {
+        let value = format!(
+            "{{%- macro value(v) %}}{{%- if v is string %}}{{{{- '{mark}' + v + '{mark}' }}}}\
+             {{%- elif v is boolean or v is none %}}{{{{- v | tojson }}}}\
+             {{%- elif v is mapping %}}{{{{- '{{' }}}}\
+             {{%- for key, one in v | dictsort %}}{{{{- key + ':' }}}}{{{{- value(one) }}}}\
+             {{%- if not loop.last %}}{{{{- ',' }}}}{{%- endif %}}{{%- endfor %}}{{{{- '}}' }}}}\
+             {{%- elif v is sequence %}}{{{{- '[' }}}}\
+             {{%- for one in v %}}{{{{- value(one) }}}}\
+             {{%- if not loop.last %}}{{{{- ',' }}}}{{%- endif %}}{{%- endfor %}}{{{{- ']' }}}}\
+             {{%- else %}}{{{{- v }}}}{{%- endif %}}{{%- endmacro %}}"
+        );
+        let call =
+            format!("{{{{- '{begin}call:' + f.name }}}}{{{{- value(f.arguments) }}}}{{{{- '{end}' }}}}");
+        short(&value, "", &call, "")
+    };
     vec![
         (Spelling::Hermes, template("qwen2.5"), "<|im_end|>\n"),
         (Spelling::Glm, glm("\\n"), "[end]"),
@@ -78,6 +94,8 @@ fn templates() -> Vec<(Spelling, String, &'static str)> {
         ),
         (Spelling::DeepSeekV32, dsml("function_calls"), "[end]"),
         (Spelling::DeepSeekV4, dsml("tool_calls"), "[end]"),
+        (Spelling::Gemma, gemma("<|tool_call>", "<|\"|>", "<tool_call|>"), "[end]"),
+        (Spelling::FunctionGemma, gemma("<start_function_call>", "<escape>", "<end_function_call>"), "[end]"),
         (
             Spelling::Kimi,
             short(

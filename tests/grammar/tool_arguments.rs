@@ -12,7 +12,7 @@ use domino::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::grammar::tools::accepts_of;
+use crate::grammar::tools::{accepts_of, bare_value};
 
 /// A function of one argument with this schema.
 struct Function {
@@ -378,6 +378,25 @@ proptest! {
             if let Some("Bern" | "ab" | "<b>" | "auto" | "é😀" | "\nx\n" | " x ") = value.as_str() {
                 prop_assert!(raw.iter().any(back), "{} {}: {}", spelling, schema, value);
             }
+        }
+    }
+
+    /// With bare keys and tokens around strings each valid value has one text, and no other value has any.
+    #[test]
+    fn values_with_bare_keys_are_written_and_read_back(schema in schema(), gemma: bool) {
+        prop_assume!(has_values(&schema));
+        let (spelling, mark) =
+            if gemma { (Spelling::Gemma, "<|\"|>") } else { (Spelling::FunctionGemma, "<escape>") };
+        let function = Function::spelled(spelling, &Function::parameters(&schema));
+        for value in values() {
+            let arguments = bare_value(&json!({ "a": value }), mark);
+            let call = match spelling {
+                Spelling::Gemma => format!("<|tool_call>call:f{arguments}<tool_call|>"),
+                _ => format!("<start_function_call>call:f{arguments}<end_function_call>"),
+            };
+            let is_in = accepts_of(&function.grammar, &call);
+            prop_assert_eq!(is_in, function.is_valid(&value), "{}: {}", schema, call);
+            prop_assert_eq!(function.read_call(&call), value, "{}", call);
         }
     }
 

@@ -53,6 +53,16 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
             format!("{content}{line}{}", all("\n", &one))
         }
         Spelling::Glm => format!("{content}{line}{}", all("\n", &|n, a| glm(n, a, "\n"))),
+        Spelling::Gemma => {
+            let all = all("", &|n, a| format!("<|tool_call>call:{n}{}<tool_call|>", bare(a, "<|\"|>")));
+            format!("{content}{all}")
+        }
+        Spelling::FunctionGemma => {
+            let one = |n: &str, a: &str| {
+                format!("<start_function_call>call:{n}{}<end_function_call>", bare(a, "<escape>"))
+            };
+            format!("{content}{}", all("", &one))
+        }
         Spelling::MiniMax | Spelling::DeepSeekV32 | Spelling::DeepSeekV4 | Spelling::Kimi => {
             format!("{content}{}", listed(spelling, content, calls))
         }
@@ -82,6 +92,27 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
         }
         Spelling::Harmony => harmony(content, calls),
         other => panic!("{other} has no writer"),
+    }
+}
+
+/// Writes arguments with bare keys, and with a mark at both ends of strings.
+fn bare(arguments: &str, mark: &str) -> String {
+    bare_value(&serde_json::from_str(arguments).unwrap(), mark)
+}
+
+/// Writes a value as Gemma's templates do: sorted, with bare keys, and with a mark at both ends of strings.
+pub(crate) fn bare_value(value: &Value, mark: &str) -> String {
+    let list = |parts: Vec<String>| parts.join(",");
+    match value {
+        Value::String(text) => format!("{mark}{text}{mark}"),
+        Value::Array(items) => format!("[{}]", list(items.iter().map(|one| bare_value(one, mark)).collect())),
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            let written = members.iter().map(|(key, value)| format!("{key}:{}", bare_value(value, mark)));
+            format!("{{{}}}", list(written.collect()))
+        }
+        other => other.to_string(),
     }
 }
 
@@ -278,7 +309,7 @@ fn grows(reader: &Reader, text: &str, whole: &Answer) {
 }
 
 /// Marks of calls, each of which is left out and doubled.
-const MARKS: [&str; 41] = [
+const MARKS: [&str; 48] = [
     "<tool_call>",
     "</tool_call>",
     "<function=",
@@ -305,6 +336,13 @@ const MARKS: [&str; 41] = [
     "<|tool_call_argument_begin|>",
     "<|tool_call_end|>",
     "<|tool_calls_section_end|>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|\"|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<escape>",
+    "call:",
     "\"name\"",
     "\"arguments\"",
     "\"parameters\"",

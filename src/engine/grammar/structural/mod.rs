@@ -41,6 +41,15 @@ pub(super) fn parse(
     translate::translate(text, &read, &schema_options(schemas), limits, automata)
 }
 
+/// The special token at both ends of strings in a style that is JSON but for its strings and keys.
+pub(super) fn delimiter(style: &str) -> Option<&'static str> {
+    match style {
+        "gemma_4" => Some("<|\"|>"),
+        "function_gemma" => Some("<escape>"),
+        _ => None,
+    }
+}
+
 /// The readings of arguments between tags, by the schema of all of them; `None` if the schema cannot be used.
 pub(super) fn readings(schema: &str) -> Option<Readings> {
     readings_of(&schema_options(&SchemaOptions::default()), schema, &Limits::default()).ok()
@@ -91,12 +100,17 @@ struct JsonForm {
     any_order: bool,
     /// The greatest number of characters in a run of white space.
     most_space: Option<u8>,
+    /// The token at both ends of strings, if it is not JSON.
+    delimiter: Option<&'static str>,
 }
 
 impl JsonForm {
     /// The options for the schema. White space that the options forbid, or write in one way, stays so.
     fn options(self, options: &SchemaOptions) -> Cow<'_, SchemaOptions> {
-        let mut options = Cow::Borrowed(options);
+        let mut options = match self.delimiter {
+            None => Cow::Borrowed(options),
+            delimiter => Cow::Owned(options.clone().delimited(delimiter)),
+        };
         if self.any_order {
             options.to_mut().order = Order::Any;
         }

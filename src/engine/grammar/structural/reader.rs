@@ -9,7 +9,7 @@ use crate::grammar::{
     suggest::nearest,
 };
 
-use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger};
+use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger, delimiter};
 
 pub(super) type ReadResult<T> = Result<T, GrammarError>;
 
@@ -178,7 +178,8 @@ impl TagReader<'_, '_> {
             })?),
             None => None,
         };
-        let form = JsonForm { any_order: self.flag(node, "any_order", false)?, most_space };
+        let any_order = self.flag(node, "any_order", false)?;
+        let form = JsonForm { any_order, most_space, delimiter: None };
         match self.documents.member(node, "style") {
             Some(style) => self.styled(node, &self.text_at(style)?, form),
             None => self.styled(node, "json", form),
@@ -188,9 +189,12 @@ impl TagReader<'_, '_> {
     /// JSON of a schema, or arguments of another style.
     fn styled(&self, node: NodeId, style: &str, form: JsonForm) -> ReadResult<FormatKind> {
         let schema = self.needed(node, "json_schema")?;
+        let form = JsonForm { delimiter: delimiter(style), ..form };
         match ArgumentMarks::named(style) {
-            _ if style == "json" => Ok(FormatKind::Schema(self.documents.span(schema), form)),
             Some(marks) => Ok(FormatKind::Parameters(schema, form, marks)),
+            None if style == "json" || form.delimiter.is_some() => {
+                Ok(FormatKind::Schema(self.documents.span(schema), form))
+            }
             None => Err(self.unsupported(node, format!("the style {} is not supported", quoted(style)))),
         }
     }

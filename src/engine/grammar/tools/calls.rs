@@ -4,7 +4,10 @@
 //! off, or is still being written, it reads as much as is there ([`Reader::read`]). A stream is read from its
 //! beginning each time it has grown; since calls only grow, the difference to the last result is new.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use hashbrown::HashMap;
 use serde::de::IgnoredAny;
@@ -13,7 +16,7 @@ use serde_json::Value;
 use super::{Spelling, Tools, is_plain, spelling::CallLayout};
 use crate::grammar::{
     json_schema::arguments::{ArgumentMarks, ArgumentTypes, NumberTypes, Readings, is_space},
-    structural::readings,
+    structural::{self, readings},
 };
 
 /// An answer in its parts.
@@ -123,8 +126,11 @@ impl Reader {
                 (arguments.unwrap_or_default(), is_whole)
             }
             None => {
-                let (arguments, is_whole) = rest.value();
-                (arguments.to_owned(), is_whole && rest.eat(end))
+                let (arguments, is_whole) = match structural::delimiter(self.layout.style) {
+                    Some(mark) => rest.delimited(mark),
+                    None => rest.value(),
+                };
+                (arguments.into_owned(), is_whole && rest.eat(end))
             }
         };
         answer.calls.push(Call { name: name.to_owned(), arguments });
@@ -168,7 +174,7 @@ fn messages(rest: &mut Rest<'_>, answer: &mut Answer) {
         let name = to.map(|to| to.split(['<', ' ']).next().unwrap_or_default());
         if let Some(name) = name {
             let (arguments, _) = rest.value();
-            answer.calls.push(Call { name: name.to_owned(), arguments: arguments.to_owned() });
+            answer.calls.push(Call { name: name.to_owned(), arguments: arguments.into_owned() });
             return;
         }
         let (text, end) = rest.until(&["<|end|>"]);
@@ -234,8 +240,44 @@ impl<'t> Rest<'t> {
         }
     }
 
+    /// Takes an object with bare keys, and with the mark at both ends of strings, or as much of it as is
+    /// there. Returns it as JSON; true if it has ended.
+    fn delimited(&mut self, mark: &str) -> (Cow<'t, str>, bool) {
+        let (mut json, mut depth) = (String::new(), 0_usize);
+        while let Some(c) = self.text.chars().next().filter(|_| !self.is_begin_of(mark)) {
+            if self.eat(mark) {
+                let (inside, end) = self.until(&[mark]);
+                let string = Value::from(inside).to_string();
+                json.push_str(if end.is_some() { &string } else { &string[..string.len() - 1] });
+            } else if "{}[]:,".contains(c) || is_space(c) {
+                json.push(c);
+                self.text = &self.text[c.len_utf8()..];
+                depth += usize::from("{[".contains(c));
+                depth = depth.saturating_sub(usize::from("}]".contains(c)));
+                if depth == 0 && "}]".contains(c) {
+                    return (json.into(), true);
+                }
+            } else {
+                let end = self.text.find(|c| "{}[]:,".contains(c) || is_space(c)).unwrap_or(self.text.len());
+                let (word, behind) = self.text.split_at(end);
+                let next = behind.trim_start_matches(is_space);
+                if next.is_empty() {
+                    // A number may go on, and a word may be a key.
+                    break;
+                }
+                json.push_str(&if next.starts_with(':') {
+                    Value::from(word).to_string()
+                } else {
+                    word.to_owned()
+                });
+                self.text = behind;
+            }
+        }
+        (json.into(), false)
+    }
+
     /// Takes a value of JSON, or as much of it as is there; true if it has ended.
-    fn value(&mut self) -> (&'t str, bool) {
+    fn value(&mut self) -> (Cow<'t, str>, bool) {
         let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
         for (at, byte) in self.text.bytes().enumerate() {
             match byte {
@@ -249,13 +291,13 @@ impl<'t> Rest<'t> {
                     if depth == 0 {
                         let (value, rest) = self.text.split_at(at + 1);
                         self.text = rest;
-                        return (value.trim_start(), true);
+                        return (value.trim_start().into(), true);
                     }
                 }
                 _ => {}
             }
         }
-        (self.all().trim_start(), false)
+        (self.all().trim_start().into(), false)
     }
 }
 

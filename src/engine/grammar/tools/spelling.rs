@@ -32,6 +32,10 @@ pub enum Spelling {
     MiniMax,
     /// `<|tool_call_begin|>`, a name with a number, and JSON: Kimi K2 (2025-07).
     Kimi,
+    /// `<|tool_call>call:` and arguments with bare keys: Gemma 4 (2026-04).
+    Gemma,
+    /// `<start_function_call>call:` and arguments with bare keys: FunctionGemma (2025-12).
+    FunctionGemma,
     /// Channels with recipients, in OpenAI's Harmony format: gpt-oss (2025-08).
     Harmony,
 }
@@ -59,7 +63,7 @@ pub(super) struct CallLayout {
     pub(super) separator: Mark,
     /// A text between content and calls that belongs to neither.
     pub(super) lead: Mark,
-    /// The style of arguments between tags; without one they are JSON.
+    /// The style of arguments that are not plain JSON.
     pub(super) style: Mark,
 }
 
@@ -71,15 +75,17 @@ const DEEP_SEEK: &[Mark] = &["<｜tool▁calls▁begin｜>"];
 const LLAMA: &[Mark] = &["<|python_tag|>", "{\"name\":"];
 const DSML: &[Mark] = &["<｜DSML｜"];
 const KIMI: &[Mark] = &["<|tool_calls_section_begin|>"];
+const FUNCTION_GEMMA: &[Mark] = &["<start_function_call>"];
 
 /// The special tokens in texts of layouts.
 const TOKENS: &str = "<|python_tag|> [TOOL_CALLS] [ARGS] <｜tool▁calls▁begin｜> <｜tool▁call▁begin｜> \
                       <｜tool▁sep｜> <｜tool▁call▁end｜> <｜tool▁calls▁end｜> <|tool_calls_section_begin|> \
                       <|tool_call_begin|> <|tool_call_argument_begin|> <|tool_call_end|> \
-                      <|tool_calls_section_end|>";
+                      <|tool_calls_section_end|> <|tool_call> <tool_call|> <start_function_call> \
+                      <end_function_call>";
 
 /// All spellings.
-const LAYOUTS: [CallLayout; 13] = [
+const LAYOUTS: [CallLayout; 15] = [
     CallLayout::new(Spelling::Hermes, "hermes", &["<tool_call>"], TAGS)
         .call("<tool_call>\n{\"name\": \"", ARGUMENTS, "}\n</tool_call>")
         .apart("\n", "\n"),
@@ -120,6 +126,12 @@ const LAYOUTS: [CallLayout; 13] = [
     CallLayout::new(Spelling::Kimi, "kimi", KIMI, KIMI)
         .call("<|tool_call_begin|>functions.", ":#<|tool_call_argument_begin|>", "<|tool_call_end|>")
         .list(KIMI, "<|tool_calls_section_end|>"),
+    CallLayout::new(Spelling::Gemma, "gemma4", &["<|tool_call>call:"], &["<|tool_call>"])
+        .call("<|tool_call>call:", "", "<tool_call|>")
+        .style("gemma_4"),
+    CallLayout::new(Spelling::FunctionGemma, "functiongemma", FUNCTION_GEMMA, FUNCTION_GEMMA)
+        .call("<start_function_call>call:", "", "<end_function_call>")
+        .style("function_gemma"),
     CallLayout::new(Spelling::Harmony, "harmony", &["<|channel|>", "functions."], &[]),
 ];
 
@@ -204,10 +216,6 @@ mod tests {
     fn names_of_spellings_are_read_back() {
         for spelling in Spelling::all() {
             assert_eq!(Spelling::named(&spelling.to_string()), Some(spelling));
-            assert_eq!(
-                CallLayout::of(spelling).arguments().is_none(),
-                CallLayout::of(spelling).style.is_empty()
-            );
         }
         assert_eq!(Spelling::named("nothing"), None);
     }
@@ -230,6 +238,8 @@ mod tests {
             ("{{ '\\n<tool_call>' + tc.name }}<arg_key>{{ k }}</arg_key>", Spelling::Glm),
             ("{% set begin = '<minimax:tool_call>' %}<invoke name=", Spelling::MiniMax),
             ("<|tool_calls_section_begin|><|tool_call_begin|>{{ id }}", Spelling::Kimi),
+            ("{{- '<|tool_call>call:' + function['name'] + '{' -}}", Spelling::Gemma),
+            ("{{ '<start_function_call>call:' + f.name }}", Spelling::FunctionGemma),
             ("<|start|>assistant to=functions.f<|channel|>commentary", Spelling::Harmony),
         ] {
             assert_eq!(Spelling::of_chat_template(template), Some(spelling), "{template}");

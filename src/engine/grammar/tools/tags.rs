@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Calling, Choice, Spelling, Tool, spelling::CallLayout};
+use crate::grammar::structural;
 
 /// The marks of thinking, which free text may not hold.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
@@ -114,7 +115,11 @@ fn arguments(layout: &CallLayout, tool: &Tool<'_>) -> Value {
     let schema = tool.parameters();
     match layout.style {
         "" => json!({ "type": "json_schema", "json_schema": schema }),
-        style => json!({ "type": "json_schema", "style": style, "json_schema": schema }),
+        // Gemma's templates sort arguments, whatever the order of the schema.
+        style => json!({
+            "type": "json_schema", "style": style, "json_schema": schema,
+            "any_order": structural::delimiter(style).is_some(),
+        }),
     }
 }
 
