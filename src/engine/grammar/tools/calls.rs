@@ -258,7 +258,8 @@ impl<'t> Rest<'t> {
                     return (json.into(), true);
                 }
             } else {
-                let end = self.text.find(|c| "{}[]:,".contains(c) || is_space(c)).unwrap_or(self.text.len());
+                let end =
+                    self.text.find(|c: char| "{}[]:,".contains(c) || is_space(c)).unwrap_or(self.text.len());
                 let (word, behind) = self.text.split_at(end);
                 let next = behind.trim_start_matches(is_space);
                 if next.is_empty() {

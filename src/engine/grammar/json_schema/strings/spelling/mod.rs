@@ -18,7 +18,7 @@ use crate::{
         automaton::{Automaton, AutomatonError, Edge, State},
         json_schema::{
             dfa::CharDfa,
-            leaf::{Escapes, LeafError},
+            leaf::{Escapes, LeafError, ValueSpelling},
         },
         regular::Language,
     },
