@@ -1,4 +1,5 @@
-//! Arguments between XML tags, as Qwen3-Coder writes them: texts that are values, and their values.
+//! Arguments between XML tags: texts that are values, and their values. Where a test names no style, it is
+//! that of Qwen3-Coder.
 
 use domino::{
     Grammar, Limits, Syntax,
@@ -11,10 +12,11 @@ use domino::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::grammar::tools::accepts_of;
+use crate::grammar::tools::{accepts_of, bare_value};
 
 /// A function of one argument with this schema.
 struct Function {
+    spelling: Spelling,
     list: String,
     grammar: Grammar,
     /// A grammar of all arguments as JSON, which decides what is valid.
@@ -39,42 +41,71 @@ impl Function {
     }
 
     fn with(parameters: &Value) -> Self {
+        Self::spelled(Spelling::QwenCoder, parameters)
+    }
+
+    fn spelled(spelling: Spelling, parameters: &Value) -> Self {
         let list = Self::list(parameters);
         let tools = Tools::parse(&list).unwrap();
-        let calling = Calling::new(Spelling::QwenCoder).choice(Choice::Required);
+        let calling = Calling::new(spelling).choice(Choice::Required);
         let wide = SchemaOptions::default().with_white_space(WhiteSpace::Wide);
         let grammar = tools.grammar_by(&calling, &wide, &Limits::default(), &AutomataCache::new());
         let grammar = grammar.unwrap_or_else(|error| panic!("{parameters}: {error}"));
-        let reader = Reader::new(Spelling::QwenCoder, &tools);
+        let reader = Reader::new(spelling, &tools);
         let options = SchemaOptions::default()
             .with_closed(true)
             .with_white_space(WhiteSpace::Any)
             .with_numbers(Numbers::Any);
         let valid = options.parse(&parameters.to_string(), &Limits::default()).unwrap().grammar;
-        Self { grammar, valid, reader, list }
+        Self { spelling, grammar, valid, reader, list }
     }
 
     /// True for a call with this text between the tags of its argument.
     fn takes(&self, text: &str) -> bool {
-        accepts_of(&self.grammar, &call(text))
+        accepts_of(&self.grammar, &self.call(text, true))
     }
 
     /// Reads the argument's value back.
     fn read(&self, text: &str) -> Value {
-        let call = call(text);
-        let answer = self.reader.read(&call, true);
+        self.read_call(&self.call(text, true))
+    }
+
+    fn read_call(&self, call: &str) -> Value {
+        let answer = self.reader.read(call, true);
         assert_eq!((answer.calls.len(), answer.content.as_str()), (1, ""), "{}: {call}", self.list);
         let mut value: Value = serde_json::from_str(&answer.calls[0].arguments).unwrap();
         value["a"].take()
     }
 
+    /// A call with this text between the tags of its argument. Some tags say whether it is a string.
+    fn call(&self, text: &str, is_string: bool) -> String {
+        match self.spelling {
+            Spelling::Glm => {
+                format!("<tool_call>f<arg_key>a</arg_key><arg_value>{text}</arg_value></tool_call>")
+            }
+            Spelling::MiniMax => format!(
+                "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">{text}</parameter>\n\
+                 </invoke>\n</minimax:tool_call>"
+            ),
+            Spelling::DeepSeekV32 => format!(
+                "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n\
+                 <｜DSML｜parameter name=\"a\" string=\"{is_string}\">{text}</｜DSML｜parameter>\n\
+                 </｜DSML｜invoke>\n</｜DSML｜function_calls>"
+            ),
+            _ => format!(
+                "<tool_call>\n<function=f>\n<parameter=a>{text}</parameter>\n</function>\n</tool_call>"
+            ),
+        }
+    }
+
+    /// True if a call is in the grammar, and its argument is read as this value.
+    fn is_read_as(&self, call: &str, value: &Value) -> bool {
+        accepts_of(&self.grammar, call) && self.read_call(call) == *value
+    }
+
     fn is_valid(&self, value: &Value) -> bool {
         accepts_of(&self.valid, &json!({ "a": value }).to_string())
     }
-}
-
-fn call(text: &str) -> String {
-    format!("<tool_call>\n<function=f>\n<parameter=a>{text}</parameter>\n</function>\n</tool_call>")
 }
 
 /// The texts of `arguments.jsonl` on lines of their own: strings that stand for themselves, texts of values,
@@ -313,6 +344,10 @@ fn schema() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn spelling() -> impl Strategy<Value = Spelling> {
+    prop::sample::select(vec![Spelling::QwenCoder, Spelling::Glm, Spelling::MiniMax, Spelling::DeepSeekV32])
+}
+
 /// True if an argument of this schema has values, so that there is a grammar of calls.
 fn has_values(schema: &Value) -> bool {
     let list = Function::list(&Function::parameters(schema));
@@ -325,22 +360,43 @@ proptest! {
 
     /// Each valid value has a spelling that is read back as this value.
     #[test]
-    fn valid_values_are_written_and_read_back(schema in schema()) {
+    fn valid_values_are_written_and_read_back(schema in schema(), spelling in spelling()) {
         prop_assume!(has_values(&schema));
-        let function = Function::of(&schema);
+        let function = Function::spelled(spelling, &Function::parameters(&schema));
         let others = values().into_iter().filter(|value| !value.is_string());
         let mixed = others.into_iter().any(|value| function.is_valid(&value));
         for value in values().into_iter().filter(|value| function.is_valid(value)) {
-            let quoted = format!("\n{value}\n");
-            let raw = value.as_str().map(|text| format!("\n{text}\n"));
-            let back = |text: &String| function.takes(text) && function.read(text) == value;
+            // Only Qwen's line feeds belong to the tags.
+            let feed = if spelling == Spelling::QwenCoder { "\n" } else { "" };
+            let quoted = function.call(&format!("{feed}{value}{feed}"), false);
+            let raw = value.as_str().map(|text| function.call(&format!("{feed}{text}{feed}"), true));
+            let back = |call: &String| function.is_read_as(call, &value);
             let found = raw.iter().any(back) || (mixed || raw.is_none()) && back(&quoted);
             let closing = value.as_str().is_some_and(|text| text.contains("</parameter>"));
-            prop_assert!(found || closing && !mixed, "{}: {}", schema, value);
+            prop_assert!(found || closing && !mixed, "{} {}: {}", spelling, schema, value);
             // Nothing else reads like these.
             if let Some("Bern" | "ab" | "<b>" | "auto" | "é😀" | "\nx\n" | " x ") = value.as_str() {
-                prop_assert!(raw.iter().any(back), "{}: {}", schema, value);
+                prop_assert!(raw.iter().any(back), "{} {}: {}", spelling, schema, value);
             }
+        }
+    }
+
+    /// With bare keys and tokens around strings each valid value has one text, and no other value has any.
+    #[test]
+    fn values_with_bare_keys_are_written_and_read_back(schema in schema(), gemma: bool) {
+        prop_assume!(has_values(&schema));
+        let (spelling, mark) =
+            if gemma { (Spelling::Gemma, "<|\"|>") } else { (Spelling::FunctionGemma, "<escape>") };
+        let function = Function::spelled(spelling, &Function::parameters(&schema));
+        for value in values() {
+            let arguments = bare_value(&json!({ "a": value }), mark);
+            let call = match spelling {
+                Spelling::Gemma => format!("<|tool_call>call:f{arguments}<tool_call|>"),
+                _ => format!("<start_function_call>call:f{arguments}<end_function_call>"),
+            };
+            let is_in = accepts_of(&function.grammar, &call);
+            prop_assert_eq!(is_in, function.is_valid(&value), "{}: {}", schema, call);
+            prop_assert_eq!(function.read_call(&call), value, "{}", call);
         }
     }
 
@@ -348,19 +404,23 @@ proptest! {
     #[test]
     fn texts_are_valid_values(
         schema in schema(),
+        spelling in spelling(),
         texts in prop::collection::vec(
-            r#"(\n| |x|ab|"|\\|\[|\]|\{|\}|:|,|1|\.5|e1|-|null|true|"a"|</parameter>|<){0,8}"#, 1..40,
+            r#"(\n| |x|ab|"|\\|\[|\]|\{|\}|:|,|1|\.5|e1|-|null|true|"a"|</parameter>|</arg_value>|<){0,8}"#,
+            1..40,
         ),
     ) {
         prop_assume!(has_values(&schema));
-        let function = Function::of(&schema);
+        let function = Function::spelled(spelling, &Function::parameters(&schema));
         let known = values();
         let known = known.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         for text in texts.into_iter().chain(known) {
-            for text in [format!("\n{text}\n"), text] {
-                if function.takes(&text) {
-                    let value = function.read(&text);
-                    prop_assert!(function.is_valid(&value), "{}: {:?} is read as {}", schema, text, value);
+            let texts = [format!("\n{text}\n"), text];
+            let calls = texts.iter().flat_map(|text| [true, false].map(|told| function.call(text, told)));
+            for call in calls {
+                if accepts_of(&function.grammar, &call) {
+                    let value = function.read_call(&call);
+                    prop_assert!(function.is_valid(&value), "{}: {:?} is read as {}", schema, call, value);
                 }
             }
         }

@@ -44,15 +44,27 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
         }
         Spelling::QwenCoder => {
             let one = |n: &str, a: &str| {
-                let arguments: serde_json::Map<String, Value> = serde_json::from_str(a).unwrap();
                 let mut text = format!("<tool_call>\n<function={n}>\n");
-                for (name, value) in arguments {
-                    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                for (name, _, value) in arguments(a) {
                     text += &format!("<parameter={name}>\n{value}\n</parameter>\n");
                 }
                 text + "</function>\n</tool_call>"
             };
             format!("{content}{line}{}", all("\n", &one))
+        }
+        Spelling::Glm => format!("{content}{line}{}", all("\n", &|n, a| glm(n, a, "\n"))),
+        Spelling::Gemma => {
+            let all = all("", &|n, a| format!("<|tool_call>call:{n}{}<tool_call|>", bare(a, "<|\"|>")));
+            format!("{content}{all}")
+        }
+        Spelling::FunctionGemma => {
+            let one = |n: &str, a: &str| {
+                format!("<start_function_call>call:{n}{}<end_function_call>", bare(a, "<escape>"))
+            };
+            format!("{content}{}", all("", &one))
+        }
+        Spelling::MiniMax | Spelling::DeepSeekV32 | Spelling::DeepSeekV4 | Spelling::Kimi => {
+            format!("{content}{}", listed(spelling, content, calls))
         }
         Spelling::Llama => {
             let one = |n: &str, a: &str| format!("{{\"name\": \"{n}\", \"parameters\": {a}}}");
@@ -81,6 +93,82 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
         Spelling::Harmony => harmony(content, calls),
         other => panic!("{other} has no writer"),
     }
+}
+
+/// Writes arguments with bare keys, and with a mark at both ends of strings.
+fn bare(arguments: &str, mark: &str) -> String {
+    bare_value(&serde_json::from_str(arguments).unwrap(), mark)
+}
+
+/// Writes a value as Gemma's templates do: sorted, with bare keys, and with a mark at both ends of strings.
+pub(crate) fn bare_value(value: &Value, mark: &str) -> String {
+    let list = |parts: Vec<String>| parts.join(",");
+    match value {
+        Value::String(text) => format!("{mark}{text}{mark}"),
+        Value::Array(items) => format!("[{}]", list(items.iter().map(|one| bare_value(one, mark)).collect())),
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            let written = members.iter().map(|(key, value)| format!("{key}:{}", bare_value(value, mark)));
+            format!("{{{}}}", list(written.collect()))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Writes a list of calls between tags or tokens. What stands in front of it comes only behind content.
+fn listed(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
+    let all = |one: &dyn Fn(&str, &str) -> String| {
+        calls.iter().map(|(name, arguments)| one(name, arguments)).collect::<String>()
+    };
+    let dsml = |tag: &str| {
+        let calls = all(&|n, a| invoked(n, a, "｜DSML｜", [" string=\"true\"", " string=\"false\""]));
+        format!("\n\n<｜DSML｜{tag}>\n{calls}</｜DSML｜{tag}>")
+    };
+    let list = match spelling {
+        Spelling::DeepSeekV32 => dsml("function_calls"),
+        Spelling::DeepSeekV4 => dsml("tool_calls"),
+        Spelling::MiniMax => {
+            let calls = all(&|n, a| invoked(n, a, "", ["", ""]));
+            format!("\n<minimax:tool_call>\n{calls}</minimax:tool_call>")
+        }
+        _ => {
+            let calls = all(&|n, a| {
+                format!("<|tool_call_begin|>functions.{n}:12<|tool_call_argument_begin|>{a}<|tool_call_end|>")
+            });
+            format!("<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|>")
+        }
+    };
+    match (calls, content) {
+        ([], _) => String::new(),
+        (_, "") => list.trim_start().to_owned(),
+        _ => list,
+    }
+}
+
+/// The arguments of a call, with the texts that stand for them between tags.
+fn arguments(text: &str) -> Vec<(String, Value, String)> {
+    let arguments: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    arguments.into_iter().map(|(name, value)| (name, value.clone(), text(&value))).collect()
+}
+
+/// Writes a call as GLM does: the versions before 4.7 begin lines, later ones do not.
+fn glm(name: &str, text: &str, line: &str) -> String {
+    let arguments = arguments(text)
+        .into_iter()
+        .map(|(name, _, text)| format!("<arg_key>{name}</arg_key>{line}<arg_value>{text}</arg_value>{line}"));
+    format!("<tool_call>{name}{line}{}</tool_call>", arguments.collect::<String>())
+}
+
+/// Writes a call in tags with attributes, which begin with `mark`; `told` are the attributes of strings and
+/// of other values.
+fn invoked(name: &str, text: &str, mark: &str, told: [&str; 2]) -> String {
+    let arguments = arguments(text).into_iter().map(|(name, value, text)| {
+        let told = told[usize::from(!value.is_string())];
+        format!("<{mark}parameter name=\"{name}\"{told}>{text}</{mark}parameter>\n")
+    });
+    format!("<{mark}invoke name=\"{name}\">\n{}</{mark}invoke>\n", arguments.collect::<String>())
 }
 
 /// Writes an answer on the channels of Harmony, of which a call takes one.
@@ -174,6 +262,38 @@ fn arguments_between_tags_are_read_by_their_schema() {
     assert_eq!(arguments("add", sum), serde_json::json!({ "a": 1, "b": -2 }));
 }
 
+/// GLM's later versions begin no lines, and no spelling has a string where its tag says that it is none.
+#[test]
+fn details_of_spellings_follow_their_models() {
+    let tools = Tools::parse(TOOLS).unwrap();
+    let (weather, sum) = (r#"{"city":"\nParis "}"#, r#"{"a":1,"b":-20}"#);
+    let calls = format!("{}{}", glm("get_weather", weather, ""), glm("add", sum, ""));
+    for choice in [Choice::Auto, Choice::Required] {
+        let calling = Calling::new(Spelling::Glm).choice(choice.clone());
+        assert!(accepts(&calling, &calls) && accepts(&calling, &format!("\n{calls}")));
+        assert!(accepts(&calling, "<tool_call>now</tool_call>"));
+        for (spelling, lead) in [(Spelling::MiniMax, "\n"), (Spelling::DeepSeekV32, "\n\n")] {
+            let call = format!("{lead}{}", written(spelling, "", &[PARIS]));
+            assert!(accepts(&Calling::new(spelling).choice(choice.clone()), &call), "{spelling}");
+            assert_eq!(Reader::new(spelling, &tools).read(&call, true).content, "", "{spelling}");
+        }
+    }
+    let read = Reader::new(Spelling::Glm, &tools).read(&calls, true);
+    let read: Vec<_> = read.calls.iter().map(|call| call.arguments.as_str()).collect();
+    assert_eq!(read, [weather, sum]);
+    let told = written(Spelling::DeepSeekV32, "", &[PARIS]);
+    let calling = Calling::new(Spelling::DeepSeekV32);
+    assert!(accepts(&calling, &told) && !accepts(&calling, &told.replace("\"true\"", "\"false\"")));
+    // A string that is spelled like a number is one where the tag says so.
+    let number = told.replace("Paris", "1");
+    let reader = Reader::new(Spelling::DeepSeekV32, &tools);
+    assert_eq!(reader.read(&number, true).calls[0].arguments, r#"{"city":"1"}"#);
+    assert_eq!(
+        reader.read(&number.replace("\"true\"", "\"false\""), true).calls[0].arguments,
+        r#"{"city":1}"#
+    );
+}
+
 /// Reads every prefix of an answer: each result must be a prefix of the whole.
 fn grows(reader: &Reader, text: &str, whole: &Answer) {
     for (at, _) in text.char_indices() {
@@ -187,6 +307,58 @@ fn grows(reader: &Reader, text: &str, whole: &Answer) {
         }
     }
 }
+
+/// Marks of calls, each of which is left out and doubled.
+const MARKS: [&str; 48] = [
+    "<tool_call>",
+    "</tool_call>",
+    "<function=",
+    "</function>",
+    "<parameter=",
+    "<arg_key>",
+    "</arg_key>",
+    "</arg_value>",
+    "<minimax:tool_call>",
+    "</minimax:tool_call>",
+    "<invoke name=",
+    "</invoke>",
+    "<parameter name=",
+    "<｜DSML｜function_calls>",
+    "</｜DSML｜function_calls>",
+    "<｜DSML｜invoke name=",
+    "<｜DSML｜parameter name=",
+    " string=\"true\"",
+    "</｜DSML｜invoke>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "functions.",
+    ":12",
+    "<|tool_call_argument_begin|>",
+    "<|tool_call_end|>",
+    "<|tool_calls_section_end|>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|\"|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<escape>",
+    "call:",
+    "\"name\"",
+    "\"arguments\"",
+    "\"parameters\"",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁sep｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁calls▁end｜>",
+    "```json",
+    "<|channel|>",
+    "<|message|>",
+    "to=functions.",
+    "commentary",
+];
 
 /// Transcripts of two calls (or one, where there can be no more) with one mistake each. A call is required,
 /// since a mistake turns many transcripts into free text.
@@ -208,28 +380,7 @@ fn mutated_transcripts_are_refused() {
             of(&[("now", r#"{"zone": 1}"#)]),
         ];
         // Every mark that is left out, doubled or cut off.
-        for mark in [
-            "<tool_call>",
-            "</tool_call>",
-            "<function=",
-            "</function>",
-            "<parameter=",
-            "\"name\"",
-            "\"arguments\"",
-            "\"parameters\"",
-            "[TOOL_CALLS]",
-            "[ARGS]",
-            "<｜tool▁calls▁begin｜>",
-            "<｜tool▁call▁begin｜>",
-            "<｜tool▁sep｜>",
-            "<｜tool▁call▁end｜>",
-            "<｜tool▁calls▁end｜>",
-            "```json",
-            "<|channel|>",
-            "<|message|>",
-            "to=functions.",
-            "commentary",
-        ] {
+        for mark in MARKS {
             if good.contains(mark) {
                 bad.push(good.replacen(mark, &mark.repeat(2), 1));
                 bad.push(good.replacen(mark, "", 1));

@@ -39,6 +39,9 @@ pub struct ValueSpelling {
     pub escapes: Escapes,
     /// The spellings of numbers.
     pub numbers: Numbers,
+    /// In text that is no JSON, the special token at both ends of a string. Strings stand there as they are,
+    /// and keys as they are without tokens.
+    pub delimiter: Option<&'static str>,
 }
 
 /// The reason why the language of a leaf cannot be made.

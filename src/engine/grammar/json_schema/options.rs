@@ -155,6 +155,8 @@ pub struct SchemaOptions {
     pub documents: Vec<(String, String)>,
     /// True if the grammar becomes a part of another one, so that nothing can be said of whole texts.
     pub(super) part: bool,
+    /// The token at both ends of strings, in [text that is no JSON](super::leaf::ValueSpelling::delimiter).
+    pub(super) delimiter: Option<&'static str>,
     /// True if no alternatives of objects are multiplied out as a trial, so that all are conditions.
     pub(super) untried: bool,
 }
@@ -173,6 +175,12 @@ impl SchemaOptions {
     /// Sets whether the grammar becomes a part of another one.
     pub(in crate::grammar) fn of_part(mut self, part: bool) -> Self {
         self.part = part;
+        self
+    }
+
+    /// Sets the token at both ends of strings; `None` for JSON.
+    pub(in crate::grammar) fn delimited(mut self, delimiter: Option<&'static str>) -> Self {
+        self.delimiter = delimiter;
         self
     }
 

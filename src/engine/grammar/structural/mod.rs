@@ -21,7 +21,7 @@ use super::{
     document::NodeId,
     json_schema::{
         AutomataCache, Order, SchemaOptions, WhiteSpace,
-        arguments::{Readings, readings_of},
+        arguments::{ArgumentMarks, Readings, readings_of},
     },
     source::Span,
 };
@@ -39,6 +39,15 @@ pub(super) fn parse(
 ) -> Result<Grammar, GrammarError> {
     let read = reader::read(text)?;
     translate::translate(text, &read, &schema_options(schemas), limits, automata)
+}
+
+/// The special token at both ends of strings in a style that is JSON but for its strings and keys.
+pub(super) fn delimiter(style: &str) -> Option<&'static str> {
+    match style {
+        "gemma_4" => Some("<|\"|>"),
+        "function_gemma" => Some("<escape>"),
+        _ => None,
+    }
 }
 
 /// The readings of arguments between tags, by the schema of all of them; `None` if the schema cannot be used.
@@ -62,8 +71,8 @@ enum FormatKind {
     Special(String),
     /// JSON of a schema that stands there.
     Schema(Span, JsonForm),
-    /// Arguments of a schema's properties between XML tags, as Qwen3-Coder writes them.
-    Parameters(NodeId, JsonForm),
+    /// Arguments of a schema's properties between XML tags of a style.
+    Parameters(NodeId, JsonForm, &'static ArgumentMarks),
     /// Free text without these strings.
     Free { excluded: Vec<String>, most_chars: Option<u32> },
     /// A grammar in a notation, XGrammar's EBNF where none is named. If it is escaped, it is of what stands
@@ -92,12 +101,17 @@ struct JsonForm {
     any_order: bool,
     /// The greatest number of characters in a run of white space.
     most_space: Option<u8>,
+    /// The token at both ends of strings, if it is not JSON.
+    delimiter: Option<&'static str>,
 }
 
 impl JsonForm {
     /// The options for the schema. White space that the options forbid, or write in one way, stays so.
     fn options(self, options: &SchemaOptions) -> Cow<'_, SchemaOptions> {
-        let mut options = Cow::Borrowed(options);
+        let mut options = match self.delimiter {
+            None => Cow::Borrowed(options),
+            delimiter => Cow::Owned(options.clone().delimited(delimiter)),
+        };
         if self.any_order {
             options.to_mut().order = Order::Any;
         }

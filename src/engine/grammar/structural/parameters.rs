@@ -1,4 +1,5 @@
-//! Arguments of a function between XML tags, as Qwen3-Coder writes them:
+//! Arguments of a function between XML tags, such as those of Qwen3-Coder (other styles have other
+//! [marks](ArgumentMarks)):
 //!
 //! ```text
 //! <parameter=city>
@@ -11,7 +12,7 @@
 //!
 //! Strings are written there as they are, without quotes and escapes; all else is JSON. A text that reads as
 //! JSON of a type that the parameter may have is that value, so a string that is spelled like that is written
-//! in quotes. Parameters come in the order of the schema, or in any where the options or the format say so,
+//! in quotes, unless the tag says whether it is a string. Parameters come in the order of the schema, or in any where the options or the format say so,
 //! and those that are not required may be left out.
 
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ use crate::{
         document::NodeId,
         json_schema::{
             Order,
-            arguments::{Argument, ArgumentName, END, arguments, around_arguments},
+            arguments::{Argument, ArgumentMarks, ArgumentName, arguments, around_arguments},
             keyword_warnings,
         },
         source::Span,
@@ -35,17 +36,22 @@ use super::{
     translate::{TagResult, TagTranslator},
 };
 
-/// The beginning of the tag of an argument, before its name.
-const BEGIN: &str = "<parameter=";
+/// An argument behind the beginning of its tag, whether it is required, and how often it may come.
+type ArgumentPart = (ExprId, bool, Option<u32>);
 
 impl TagTranslator<'_, '_> {
     /// The arguments of an object's schema.
-    pub(super) fn parameters(&mut self, schema: NodeId, form: JsonForm) -> TagResult<ExprId> {
+    pub(super) fn parameters(
+        &mut self,
+        schema: NodeId,
+        form: JsonForm,
+        marks: &'static ArgumentMarks,
+    ) -> TagResult<ExprId> {
         let options = form.options(self.options);
         let span = self.documents.span(schema);
         let document = self.documents.document(schema);
         let text = self.documents.text(document).get(span.range()).unwrap_or_default();
-        let read = arguments(&options, text, self.limits, self.automata);
+        let read = arguments(marks, &options, text, self.limits, self.automata);
         let read = read.map_err(|error| self.of_schema(error, text, span))?;
         self.warn_of_keywords(&keyword_warnings(&options, text), text, span);
         if read.may_repeat {
@@ -57,7 +63,7 @@ impl TagTranslator<'_, '_> {
         let space = self.pattern(around_arguments(&options, self.automata), span)?;
         // In any order the beginnings of tags separate the arguments.
         let any_order = options.order == Order::Any;
-        let begin = if any_order { "" } else { BEGIN };
+        let begin = if any_order { "" } else { marks.key };
         let mut ways = Vec::with_capacity(read.ways.len());
         // The alternatives share most of their arguments.
         let mut known = HashMap::new();
@@ -69,7 +75,7 @@ impl TagTranslator<'_, '_> {
                     ArgumentName::Is(_) => (argument.required, Some(1)),
                     ArgumentName::In(_) => (false, None),
                 };
-                let one = self.argument(argument, &mut known, (begin, space), (at, span))?;
+                let one = self.argument(argument, &mut known, (marks, begin, space), (at, span))?;
                 let one = self.sequence(vec![one, space], at)?;
                 if any_order {
                     parts.push((one, required, max));
@@ -77,14 +83,14 @@ impl TagTranslator<'_, '_> {
                     all.push(self.repeat(one, u32::from(required), max, at)?);
                 }
             }
-            all.push(self.in_any_order(parts, span)?);
+            all.push(self.in_any_order(marks.key, parts, span)?);
             ways.push(self.sequence(all, span)?);
         }
         self.choice(ways, span)
     }
 
     /// Arguments behind the beginning of their tags, which stands before each of them, in any order.
-    fn in_any_order(&mut self, parts: Vec<(ExprId, bool, Option<u32>)>, span: Span) -> TagResult<ExprId> {
+    fn in_any_order(&mut self, begin: &str, parts: Vec<ArgumentPart>, span: Span) -> TagResult<ExprId> {
         if parts.is_empty() {
             return self.sequence(Vec::new(), span);
         }
@@ -92,44 +98,51 @@ impl TagTranslator<'_, '_> {
         let (named, others): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(_, _, max)| max.is_some());
         let named = named.into_iter().map(|(part, required, _)| (part, required)).collect();
         let others = others.into_iter().map(|(part, _, _)| part).collect();
-        let begin = self.text(BEGIN, span)?;
+        let begin = self.text(begin, span)?;
         let list = self.list(AnyOrder::new(named, others, begin), span)?;
         let list = self.sequence(vec![begin, list], span)?;
         self.repeat(list, u32::from(some), Some(1), span)
     }
 
-    /// An argument with its tags, of which the opening one begins with `begin`. `span` is its place, `schema`
-    /// the place of the schema of all arguments, and `known` has the tags written so far, by name.
+    /// An argument with its tags, of which the first begins with `begin`. `span` is its place, `schema` the
+    /// place of the schema of all arguments, and `known` has the names written so far.
     fn argument(
         &mut self,
         argument: Argument,
         known: &mut HashMap<String, ExprId>,
-        (begin, space): (&str, ExprId),
+        (marks, begin, space): (&ArgumentMarks, &str, ExprId),
         (span, schema): (Span, Span),
     ) -> TagResult<ExprId> {
-        let name = match argument.name {
+        let ArgumentMarks { named, values: [before_string, before_json], end, .. } = marks;
+        let mut parts = match argument.name {
             ArgumentName::Is(name) => match known.get(&*name) {
-                Some(&written) => written,
+                Some(&written) => vec![written],
                 None => {
-                    let written = self.text(&format!("{begin}{name}"), span)?;
+                    let written = self.text(&format!("{begin}{name}{named}"), span)?;
                     known.insert(name.to_string(), written);
-                    written
+                    vec![written]
                 }
             },
             ArgumentName::In(names) => {
-                let (begin, names) =
-                    (self.text(begin, span)?, self.pattern(Pattern::automaton(names), span)?);
-                self.sequence(vec![begin, names], span)?
+                let names = self.pattern(Pattern::automaton(names), span)?;
+                vec![self.text(begin, span)?, names, self.text(named, span)?]
             }
         };
+        if named.ends_with('>') {
+            parts.push(space);
+        }
         let texts = argument.texts.into_iter().map(|text| self.pattern(text, span));
         let mut values = texts.collect::<TagResult<Vec<_>>>()?;
+        if !values.is_empty() && !before_string.is_empty() {
+            let strings = vec![self.text(before_string, span)?, self.choice(values, span)?];
+            values = vec![self.sequence(strings, span)?];
+        }
         if let Some(json) = &argument.json {
-            let (open, end) = (self.text(">", span)?, self.text(END, span)?);
+            let (open, end) = (self.text(&format!("{before_json}>"), span)?, self.text(end, span)?);
             let json = self.embedded(json, schema)?;
             values.push(self.sequence(vec![open, space, json, space, end], span)?);
         }
-        let value = self.choice(values, span)?;
-        self.sequence(vec![name, value], span)
+        parts.push(self.choice(values, span)?);
+        self.sequence(parts, span)
     }
 }

@@ -4,11 +4,12 @@ use crate::grammar::{
     GrammarError, Syntax,
     document::{Documents, NodeId, Value},
     errors::{quoted, quoted_list},
+    json_schema::arguments::ArgumentMarks,
     source::Source,
     suggest::nearest,
 };
 
-use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger};
+use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger, delimiter};
 
 pub(super) type ReadResult<T> = Result<T, GrammarError>;
 
@@ -79,7 +80,7 @@ impl TagReader<'_, '_> {
             "json_schema" => self.schema(node)?,
             "qwen_xml_parameter" => {
                 self.only(node, &["json_schema"])?;
-                FormatKind::Parameters(self.needed(node, "json_schema")?, JsonForm::default())
+                self.styled(node, "qwen_xml", JsonForm::default())?
             }
             "any_text" => self.any_text(node)?,
             "grammar" => self.grammar(node)?,
@@ -202,16 +203,24 @@ impl TagReader<'_, '_> {
             })?),
             None => None,
         };
-        let form = JsonForm { any_order: self.flag(node, "any_order", false)?, most_space };
+        let any_order = self.flag(node, "any_order", false)?;
+        let form = JsonForm { any_order, most_space, delimiter: None };
+        match self.documents.member(node, "style") {
+            Some(style) => self.styled(node, &self.text_at(style)?, form),
+            None => self.styled(node, "json", form),
+        }
+    }
+
+    /// JSON of a schema, or arguments of another style.
+    fn styled(&self, node: NodeId, style: &str, form: JsonForm) -> ReadResult<FormatKind> {
         let schema = self.needed(node, "json_schema")?;
-        let style = match self.documents.member(node, "style") {
-            Some(_) => self.string(node, "style")?,
-            None => String::from("json"),
-        };
-        match style.as_str() {
-            "json" => Ok(FormatKind::Schema(self.documents.span(schema), form)),
-            "qwen_xml" => Ok(FormatKind::Parameters(schema, form)),
-            other => Err(self.unsupported(node, format!("the style {} is not supported", quoted(other)))),
+        let form = JsonForm { delimiter: delimiter(style), ..form };
+        match ArgumentMarks::named(style) {
+            Some(marks) => Ok(FormatKind::Parameters(schema, form, marks)),
+            None if style == "json" || form.delimiter.is_some() => {
+                Ok(FormatKind::Schema(self.documents.span(schema), form))
+            }
+            None => Err(self.unsupported(node, format!("the style {} is not supported", quoted(style)))),
         }
     }
 

@@ -84,7 +84,7 @@ impl<'t> TagTranslator<'t, '_> {
                 let text = self.text;
                 self.schema(&text[schema.range()], *form, *schema)
             }
-            FormatKind::Parameters(schema, form) => self.parameters(*schema, *form),
+            FormatKind::Parameters(schema, form, marks) => self.parameters(*schema, *form, marks),
             FormatKind::Free { excluded, most_chars } => {
                 let excluded = strs(excluded);
                 self.without(
@@ -154,6 +154,9 @@ impl<'t> TagTranslator<'t, '_> {
     /// A content and one of its ends. Free text at the end of the content goes up to the first of them.
     fn closed(&mut self, content: &TagFormat, ends: &[&str]) -> TagResult<ExprId> {
         let span = content.span;
+        if ends == [""] {
+            return self.format(content);
+        }
         // With an empty end, a content may end anywhere.
         let open = ends.iter().any(|end| end.is_empty());
         match &content.kind {

@@ -4,16 +4,19 @@
 //! off, or is still being written, it reads as much as is there ([`Reader::read`]). A stream is read from its
 //! beginning each time it has grown; since calls only grow, the difference to the last result is new.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use hashbrown::HashMap;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Spelling, Tools};
+use super::{Spelling, Tools, is_plain, spelling::CallLayout};
 use crate::grammar::{
-    json_schema::arguments::{ArgumentTypes, END, NumberTypes, Readings, is_space},
-    structural::readings,
+    json_schema::arguments::{ArgumentMarks, ArgumentTypes, NumberTypes, Readings, is_space},
+    structural::{self, readings},
 };
 
 /// An answer in its parts.
@@ -43,6 +46,7 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Reader {
     spelling: Spelling,
+    layout: &'static CallLayout,
     /// The functions by their names, if the spelling has strings without quotes.
     functions: Arc<HashMap<String, Function>>,
 }
@@ -51,9 +55,10 @@ impl Reader {
     /// Makes a reader of answers that call these functions.
     #[must_use]
     pub fn new(spelling: Spelling, tools: &Tools<'_>) -> Self {
-        let tools = tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder);
+        let layout = CallLayout::of(spelling);
+        let tools = tools.tools.iter().filter(|_| layout.arguments().is_some());
         let functions = tools.map(|tool| (tool.name.clone(), Function::new(tool.parameters().to_string())));
-        Self { spelling, functions: Arc::new(functions.collect()) }
+        Self { spelling, layout, functions: Arc::new(functions.collect()) }
     }
 
     /// Reads an answer, in which special tokens stand by their names, behind its
@@ -63,133 +68,102 @@ impl Reader {
     pub fn read(&self, text: &str, whole: bool) -> Answer {
         let mut answer = Answer::default();
         let mut rest = Rest { text, whole };
-        if self.spelling == Spelling::Harmony {
-            messages(&mut rest, &mut answer);
-            return answer;
-        }
+        let CallLayout { open, call: [begin, ..], .. } = *self.layout;
         match self.spelling {
-            Spelling::Hermes => {
-                let form = CallForm { begin: "<tool_call>\n{\"name\": \"", then: "\", \"arguments\": " };
-                tagged(&mut rest, &mut answer, form, "}\n</tool_call>");
+            Spelling::Harmony => {
+                messages(&mut rest, &mut answer);
+                return answer;
             }
             Spelling::Llama => {
-                let form = CallForm { begin: "{\"name\": \"", then: "\", \"parameters\": " };
-                rest.eat("<|python_tag|>");
-                if rest.is_begin_of("<|python_tag|>") {
-                    return answer;
-                }
-                if rest.begins(form.begin) || rest.is_begin_of(form.begin) {
-                    calls(&mut rest, &mut answer, form, "}");
-                } else {
+                rest.eat(open[0]);
+                if !rest.begins(begin) && !rest.is_begin_of(begin) && !rest.is_begin_of(open[0]) {
                     answer.content = rest.all().to_owned();
                 }
             }
-            Spelling::Mistral => {
-                let form = CallForm { begin: "{\"name\": \"", then: "\", \"arguments\": " };
-                let (content, found) = rest.until(&["[TOOL_CALLS]"]);
-                content.clone_into(&mut answer.content);
-                if found.is_some() {
-                    calls(&mut rest, &mut answer, form, "}");
-                }
+            _ if !open.is_empty() => self.content(&mut rest, &mut answer, open),
+            _ => {}
+        }
+        while !rest.text.is_empty() {
+            if open.is_empty() {
+                self.content(&mut rest, &mut answer, &[begin]);
+            } else {
+                rest.until(&[begin]);
             }
-            Spelling::MistralArgs => {
-                tagged(&mut rest, &mut answer, CallForm { begin: "[TOOL_CALLS]", then: "[ARGS]" }, "");
+            if !self.call(&mut rest, &mut answer) {
+                break;
             }
-            Spelling::DeepSeek => {
-                let begin = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>";
-                let (content, _) = rest.until(&["<｜tool▁calls▁begin｜>"]);
-                content.clone_into(&mut answer.content);
-                calls(
-                    &mut rest,
-                    &mut answer,
-                    CallForm { begin, then: "\n```json\n" },
-                    "\n```<｜tool▁call▁end｜>",
-                );
-            }
-            Spelling::DeepSeekV31 => {
-                let (content, _) = rest.until(&["<｜tool▁calls▁begin｜>"]);
-                content.clone_into(&mut answer.content);
-                let form = CallForm { begin: "<｜tool▁call▁begin｜>", then: "<｜tool▁sep｜>" };
-                calls(&mut rest, &mut answer, form, "<｜tool▁call▁end｜>");
-            }
-            Spelling::QwenCoder => self.parameters(&mut rest, &mut answer),
-            Spelling::Harmony => {}
         }
         answer
     }
 
-    /// Reads calls whose arguments stand between XML tags.
-    fn parameters(&self, rest: &mut Rest<'_>, answer: &mut Answer) {
-        const BEGIN: &str = "<tool_call>\n<function=";
-        loop {
-            let (content, found) = rest.until(&[BEGIN]);
-            push_content(answer, content, found.is_some());
-            let (Some(_), (name, Some(_))) = (found, rest.until(&[">"])) else { return };
-            let function = self.functions.get(name);
-            let mut arguments: Vec<(&str, String)> = Vec::new();
-            let is_whole = loop {
-                match rest.until(&["<parameter=", "</function>\n</tool_call>"]).1 {
-                    Some(0) => {}
-                    end => break end.is_some(),
-                }
-                let (parameter, Some(_)) = rest.until(&[">"]) else { break false };
-                let reading = function.and_then(|function| function.reading(parameter));
-                let value = argument_value(rest.text, reading, rest.whole);
-                let Some((value, after)) = value else { break false };
-                rest.text = after;
-                match arguments.iter_mut().find(|(known, _)| *known == parameter) {
-                    Some((_, known)) => *known = value,
-                    None => arguments.push((parameter, value)),
-                }
-            };
-            // An object that may still get members has no text yet.
-            let arguments = if is_whole { object(&arguments) } else { String::new() };
-            answer.calls.push(Call { name: name.to_owned(), arguments });
-            if !is_whole {
-                return;
+    /// Reads free text up to one of the marks, and adds it to the content, without the line feeds between
+    /// calls.
+    fn content(&self, rest: &mut Rest<'_>, answer: &mut Answer, marks: &[&str]) {
+        let (text, found) = rest.until(marks);
+        let is_between = !answer.calls.is_empty() && text.trim_matches('\n').is_empty();
+        if !is_between {
+            let lead = found.map_or("", |_| self.layout.lead);
+            answer.content.push_str(text.strip_suffix(lead).unwrap_or(text));
+        }
+    }
+
+    /// Reads a call behind its beginning. True if it is complete.
+    fn call(&self, rest: &mut Rest<'_>, answer: &mut Answer) -> bool {
+        let [_, then, end] = self.layout.call;
+        let length = rest.text.find(|c| !is_plain(c));
+        let Some((name, behind)) = length.map(|length| rest.text.split_at(length)) else { return false };
+        rest.text = behind;
+        // Nobody asks for the number of a call.
+        let then = then.rsplit('#').next().unwrap_or(then);
+        if rest.until(&[then]).1.is_none() {
+            return false;
+        }
+        let (arguments, is_whole) = match self.layout.arguments() {
+            Some(marks) => {
+                let arguments = self.parameters(rest, name, marks);
+                let is_whole = arguments.is_some();
+                // An object that may still get members has no text yet.
+                (arguments.unwrap_or_default(), is_whole)
+            }
+            None => {
+                let (arguments, is_whole) = match structural::delimiter(self.layout.style) {
+                    Some(mark) => rest.delimited(mark),
+                    None => rest.value(),
+                };
+                (arguments.into_owned(), is_whole && rest.eat(end))
+            }
+        };
+        answer.calls.push(Call { name: name.to_owned(), arguments });
+        is_whole
+    }
+
+    /// Reads arguments between tags up to the end of the call; `None` if that has not come yet.
+    fn parameters(&self, rest: &mut Rest<'_>, function: &str, marks: &ArgumentMarks) -> Option<String> {
+        let (function, end) = (self.functions.get(function), self.layout.call[2]);
+        let [before_string, before_json] = marks.values;
+        let mut arguments: Vec<(&str, String)> = Vec::new();
+        while rest.until(&[marks.key, end]).1? == 0 {
+            let (name, behind) = rest.text.split_at(rest.text.find(marks.name_end())?);
+            rest.text = behind.strip_prefix(marks.named)?;
+            if marks.named.ends_with('>') {
+                rest.text = rest.text.trim_start_matches(is_space);
+            }
+            let is_string = rest.eat(before_string);
+            if !is_string && !rest.eat(before_json) || !rest.eat(">") {
+                return None;
+            }
+            let told = marks.tell_strings().then_some(is_string);
+            let reading = function.and_then(|function| function.reading(name));
+            let (value, after) = argument_value(rest, marks, reading, told)?;
+            rest.text = after;
+            match arguments.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => *known = value,
+                None => arguments.push((name, value)),
             }
         }
+        let members = arguments.iter().map(|(name, value)| format!("{}:{value}", Value::from(*name)));
+        Some(format!("{{{}}}", members.collect::<Vec<_>>().join(",")))
     }
-}
-
-/// The JSON of an object with these members, whose values are JSON.
-fn object(members: &[(&str, String)]) -> String {
-    let members = members.iter().map(|(name, value)| format!("{}:{value}", Value::from(*name)));
-    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-}
-
-/// The texts before a function's name, and between its name and its arguments.
-#[derive(Clone, Copy)]
-struct CallForm {
-    begin: &'static str,
-    then: &'static str,
-}
-
-/// Reads calls within free text.
-fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: CallForm, end: &str) {
-    loop {
-        let (content, found) = rest.until(&[form.begin]);
-        push_content(answer, content, found.is_some());
-        if found.is_none() || !call(rest, answer, form.then) || !rest.eat(end) {
-            return;
-        }
-    }
-}
-
-/// Reads calls with nothing but separators between them.
-fn calls(rest: &mut Rest<'_>, answer: &mut Answer, form: CallForm, end: &str) {
-    while let (_, Some(_)) = rest.until(&[form.begin])
-        && call(rest, answer, form.then)
-        && rest.eat(end)
-    {}
-}
-
-/// Reads the name and the arguments of a call. True if the call is complete.
-fn call(rest: &mut Rest<'_>, answer: &mut Answer, then: &str) -> bool {
-    let (name, Some(_)) = rest.until(&[then]) else { return false };
-    let (arguments, is_whole) = rest.value();
-    answer.calls.push(Call { name: name.to_owned(), arguments: arguments.to_owned() });
-    is_whole
 }
 
 /// Reads the messages of Harmony.
@@ -200,7 +174,7 @@ fn messages(rest: &mut Rest<'_>, answer: &mut Answer) {
         let name = to.map(|to| to.split(['<', ' ']).next().unwrap_or_default());
         if let Some(name) = name {
             let (arguments, _) = rest.value();
-            answer.calls.push(Call { name: name.to_owned(), arguments: arguments.to_owned() });
+            answer.calls.push(Call { name: name.to_owned(), arguments: arguments.into_owned() });
             return;
         }
         let (text, end) = rest.until(&["<|end|>"]);
@@ -212,16 +186,6 @@ fn messages(rest: &mut Rest<'_>, answer: &mut Answer) {
         if end.is_none() {
             return;
         }
-    }
-}
-
-/// Adds free text to the content, without the line feeds between calls.
-fn push_content(answer: &mut Answer, text: &str, before_call: bool) {
-    let is_between = !answer.calls.is_empty() && text.trim_matches('\n').is_empty();
-    if !is_between {
-        // A line feed between text and a call belongs to neither.
-        let text = if before_call { text.strip_suffix('\n').unwrap_or(text) } else { text };
-        answer.content.push_str(text);
     }
 }
 
@@ -276,8 +240,45 @@ impl<'t> Rest<'t> {
         }
     }
 
+    /// Takes an object with bare keys, and with the mark at both ends of strings, or as much of it as is
+    /// there. Returns it as JSON; true if it has ended.
+    fn delimited(&mut self, mark: &str) -> (Cow<'t, str>, bool) {
+        let (mut json, mut depth) = (String::new(), 0_usize);
+        while let Some(c) = self.text.chars().next().filter(|_| !self.is_begin_of(mark)) {
+            if self.eat(mark) {
+                let (inside, end) = self.until(&[mark]);
+                let string = Value::from(inside).to_string();
+                json.push_str(if end.is_some() { &string } else { &string[..string.len() - 1] });
+            } else if "{}[]:,".contains(c) || is_space(c) {
+                json.push(c);
+                self.text = &self.text[c.len_utf8()..];
+                depth += usize::from("{[".contains(c));
+                depth = depth.saturating_sub(usize::from("}]".contains(c)));
+                if depth == 0 && "}]".contains(c) {
+                    return (json.into(), true);
+                }
+            } else {
+                let end =
+                    self.text.find(|c: char| "{}[]:,".contains(c) || is_space(c)).unwrap_or(self.text.len());
+                let (word, behind) = self.text.split_at(end);
+                let next = behind.trim_start_matches(is_space);
+                if next.is_empty() {
+                    // A number may go on, and a word may be a key.
+                    break;
+                }
+                json.push_str(&if next.starts_with(':') {
+                    Value::from(word).to_string()
+                } else {
+                    word.to_owned()
+                });
+                self.text = behind;
+            }
+        }
+        (json.into(), false)
+    }
+
     /// Takes a value of JSON, or as much of it as is there; true if it has ended.
-    fn value(&mut self) -> (&'t str, bool) {
+    fn value(&mut self) -> (Cow<'t, str>, bool) {
         let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
         for (at, byte) in self.text.bytes().enumerate() {
             match byte {
@@ -291,13 +292,13 @@ impl<'t> Rest<'t> {
                     if depth == 0 {
                         let (value, rest) = self.text.split_at(at + 1);
                         self.text = rest;
-                        return (value.trim_start(), true);
+                        return (value.trim_start().into(), true);
                     }
                 }
                 _ => {}
             }
         }
-        (self.all().trim_start(), false)
+        (self.all().trim_start().into(), false)
     }
 }
 
@@ -325,39 +326,40 @@ impl Function {
     }
 }
 
-/// The value at the beginning of `text`, up to its closing tag, as JSON, and the rest behind the tag. `None`
-/// if the tag has not come yet, or if more may come (the text is not `whole`) and the tag may be inside of
-/// JSON.
-fn argument_value(text: &str, reading: Option<ArgumentTypes>, whole: bool) -> Option<(String, &str)> {
+/// The value at the beginning of `rest`, up to its closing tag, as JSON, and the text behind the tag. `told`
+/// says whether it is a string, where marks say so. `None` if the tag has not come yet, or if more may come
+/// and the tag may be inside of JSON.
+fn argument_value<'t>(
+    rest: &Rest<'t>,
+    marks: &ArgumentMarks,
+    reading: Option<ArgumentTypes>,
+    told: Option<bool>,
+) -> Option<(String, &'t str)> {
     // An argument that cannot be a string is JSON, of whatever type.
-    let types = reading.filter(|reading| reading.strings);
-    if types.is_none_or(|reading| reading.has_others()) {
-        let Some(end) = end_of_json(text) else { return if whole { string(text, reading) } else { None } };
-        let inside = text[..end].trim_matches(is_space);
-        if is_json(inside, types) {
-            return Some((inside.to_owned(), &text[end + END.len()..]));
-        }
+    let types = reading.filter(|reading| reading.strings && told.is_none());
+    let may_be_json = told.map_or(types.is_none_or(|reading| reading.has_others()), |string| !string);
+    let end = end_of_json(rest.text, marks.end).filter(|_| may_be_json);
+    if may_be_json && end.is_none() && !rest.whole {
+        return None;
     }
-    string(text, reading)
-}
-
-/// The string up to the closing tag, and the rest behind it.
-fn string(text: &str, reading: Option<ArgumentTypes>) -> Option<(String, &str)> {
-    let end = text.find(END)?;
-    let inside = &text[..end];
-    let string = if reading.is_some_and(|reading| reading.is_listed()) {
-        inside.trim_matches(is_space)
-    } else {
-        let inside = inside.strip_prefix('\n').unwrap_or(inside);
-        inside.strip_suffix('\n').unwrap_or(inside)
-    };
-    Some((Value::from(string).to_string(), &text[end + END.len()..]))
+    let json = end.map(|end| rest.text[..end].trim_matches(is_space)).filter(|json| is_json(json, types));
+    let end = end.filter(|_| json.is_some()).or_else(|| rest.text.find(marks.end))?;
+    let inside = &rest.text[..end];
+    let value = json.map_or_else(
+        || {
+            let is_listed = reading.is_some_and(|reading| reading.is_listed());
+            let string = if is_listed { inside.trim_matches(is_space) } else { marks.string(inside) };
+            Value::from(string).to_string()
+        },
+        str::to_owned,
+    );
+    Some((value, &rest.text[end + marks.end.len()..]))
 }
 
 /// The place of the closing tag behind JSON: the first one outside of strings.
-fn end_of_json(text: &str) -> Option<usize> {
+fn end_of_json(text: &str, closing: &str) -> Option<usize> {
     if !text.trim_start_matches(is_space).starts_with(['"', '[', '{']) {
-        return text.find(END);
+        return text.find(closing);
     }
     let (mut in_string, mut escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -365,7 +367,7 @@ fn end_of_json(text: &str) -> Option<usize> {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,
             b'"' => in_string = !in_string,
-            b'<' if !in_string && text[at..].starts_with(END) => return Some(at),
+            b'<' if !in_string && text[at..].starts_with(closing) => return Some(at),
             _ => {}
         }
     }

@@ -2,21 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Calling, Choice, Spelling, Tool};
+use super::{Calling, Choice, Spelling, Tool, spelling::CallLayout};
+use crate::grammar::structural;
 
 /// The marks of thinking, which free text may not hold.
 const THINKING: [&str; 2] = ["<think>", "</think>"];
-
-/// Further texts that free text may not hold, so that it cannot be taken for a call: names of special tokens.
-fn marks(spelling: Spelling) -> &'static [&'static str] {
-    match spelling {
-        Spelling::Hermes | Spelling::QwenCoder => &["<tool_call>", "</tool_call>"],
-        Spelling::Llama => &["{\"name\":", "<|python_tag|>"],
-        Spelling::Mistral | Spelling::MistralArgs => &["[TOOL_CALLS]"],
-        Spelling::DeepSeek | Spelling::DeepSeekV31 => &["<｜tool▁calls▁begin｜>"],
-        Spelling::Harmony => &["<|channel|>", "<|message|>", "<|end|>", "<|start|>"],
-    }
-}
 
 /// The functions that may be called. Where the structural tag has one of them, all follow in this order.
 pub(super) fn called<'a, 't>(tools: &'a [Tool<'t>], calling: &Calling) -> Vec<&'a Tool<'t>> {
@@ -43,120 +33,55 @@ struct TagWriter<'t> {
 
 impl TagWriter<'_> {
     fn whole(&self) -> Value {
+        let layout = CallLayout::of(self.calling.spelling);
+        let plain = free(&[&THINKING[..], layout.marks].concat());
         match self.calling.spelling {
             // Harmony thinks on a channel of its own.
             Spelling::Harmony => self.harmony(),
-            Spelling::Hermes => self.tagged("<tool_call>", |tool| {
-                let begin = format!("<tool_call>\n{{\"name\": {}, \"arguments\": ", quoted(&tool.name));
-                tag(&begin, schema(tool), "}\n</tool_call>")
-            }),
-            Spelling::QwenCoder => self.tagged("<tool_call>", |tool| {
-                let arguments = json!({
-                    "type": "json_schema", "style": "qwen_xml", "json_schema": tool.parameters(),
-                });
-                let begin = format!("<tool_call>\n<function={}>\n", tool.name);
-                tag(&begin, arguments, "</function>\n</tool_call>")
-            }),
-            Spelling::Llama => self.llama(),
-            Spelling::Mistral => {
-                let call = |tool: &Tool<'_>| {
-                    let begin = format!("{{\"name\": {}, \"arguments\": ", quoted(&tool.name));
-                    tag(&begin, schema(tool), "}")
-                };
-                let list = sequence([
-                    token("[TOOL_CALLS]"),
-                    optional(text(" ")),
-                    text("["),
-                    self.separated(call, ", "),
-                    text("]"),
-                ]);
-                self.after_text(list)
-            }
-            Spelling::MistralArgs => {
-                let call = |tool: &Tool<'_>| {
-                    sequence([token("[TOOL_CALLS]"), text(&tool.name), token("[ARGS]"), schema(tool)])
-                };
-                self.after_text(self.repeated(call))
-            }
-            Spelling::DeepSeek => {
-                let call = |tool: &Tool<'_>| {
-                    sequence([
-                        token("<｜tool▁call▁begin｜>"),
-                        text("function"),
-                        token("<｜tool▁sep｜>"),
-                        text(&format!("{}\n```json\n", tool.name)),
-                        schema(tool),
-                        text("\n```"),
-                        token("<｜tool▁call▁end｜>"),
-                    ])
-                };
-                self.deep_seek(call, "\n")
-            }
-            Spelling::DeepSeekV31 => {
-                let call = |tool: &Tool<'_>| {
-                    sequence([
-                        token("<｜tool▁call▁begin｜>"),
-                        text(&tool.name),
-                        token("<｜tool▁sep｜>"),
-                        schema(tool),
-                        token("<｜tool▁call▁end｜>"),
-                    ])
-                };
-                self.deep_seek(call, "")
-            }
+            _ if self.called.is_empty() => plain,
+            _ if self.must => self.calls(layout),
+            // A text that is JSON of calls as a whole, or free text that does not begin like that.
+            Spelling::Llama => or([plain, self.calls(layout)]),
+            Spelling::Hermes | Spelling::QwenCoder | Spelling::Glm => self.within_text(layout),
+            // Calls at the end of free text.
+            _ => sequence([plain, optional(self.calls(layout))]),
         }
     }
 
-    /// Free text in which a text begins each call. If a call must come, nothing stands before it.
-    fn tagged(&self, trigger: &str, call: impl Fn(&Tool<'_>) -> Value) -> Value {
-        let tags: Vec<Value> = self.called.iter().map(|tool| call(tool)).collect();
-        if tags.is_empty() {
-            return self.free();
-        }
-        if self.must {
-            return json!({
-                "type": "tags_with_separator", "tags": tags, "separator": "\n", "at_least_one": true,
-                "stop_after_first": !self.calling.parallel,
-            });
-        }
-        let excludes = [THINKING[0], THINKING[1], "</tool_call>"];
+    /// Free text with calls in it.
+    fn within_text(&self, layout: &CallLayout) -> Value {
+        let [begin, then, end] = layout.call;
+        let excludes = [&THINKING[..], &layout.marks[1..]].concat();
+        let tags = self.called.iter().map(|tool| {
+            let begin = format!("{begin}{}{then}", tool.name);
+            json!({ "type": "tag", "begin": begin, "content": arguments(layout, tool), "end": end })
+        });
         json!({
-            "type": "triggered_tags", "triggers": [trigger], "tags": tags, "excludes": excludes,
-            "stop_after_first": !self.calling.parallel,
+            "type": "triggered_tags", "triggers": [layout.marks[0]], "tags": tags.collect::<Vec<_>>(),
+            "excludes": excludes, "stop_after_first": !self.calling.parallel,
         })
     }
 
-    /// A text that is JSON of a call as a whole, or free text that does not begin like that.
-    fn llama(&self) -> Value {
-        let call = |tool: &Tool<'_>| {
-            let begin = format!("{{\"name\": {}, \"parameters\": ", quoted(&tool.name));
-            tag(&begin, schema(tool), "}")
-        };
-        let text = self.free();
-        if self.called.is_empty() {
-            return text;
-        }
-        let calls = sequence([optional(token("<|python_tag|>")), self.separated(call, "; ")]);
-        if self.must { calls } else { json!({ "type": "or", "elements": [text, calls] }) }
-    }
-
-    /// Calls at the end of free text, begun by a special token.
-    fn after_text(&self, calls: Value) -> Value {
-        if self.called.is_empty() {
-            return self.free();
-        }
-        if self.must { calls } else { sequence([self.free(), optional(calls)]) }
-    }
-
-    fn deep_seek(&self, call: impl Fn(&Tool<'_>) -> Value, separator: &str) -> Value {
-        let (begin, end) = (token("<｜tool▁calls▁begin｜>"), token("<｜tool▁calls▁end｜>"));
-        let one = or(self.called.iter().map(|tool| call(tool)));
-        let mut parts = vec![begin, one.clone()];
-        if self.calling.parallel {
-            parts.push(json!({ "type": "star", "content": sequence([text(separator), one]) }));
-        }
-        parts.push(end);
-        self.after_text(json!({ "type": "sequence", "elements": parts }))
+    /// One or more calls with a separator between them. If a call must come, nothing but the layout's lead
+    /// stands before it.
+    fn calls(&self, layout: &CallLayout) -> Value {
+        let [begin, then, end] = layout.call;
+        let leads = self.must && layout.separator.is_empty() && !layout.lead.is_empty();
+        let lead = || leads.then(|| optional(text(layout.lead)));
+        let is_list = !layout.open.is_empty();
+        let calls = self.called.iter().map(|tool| {
+            let lead = lead().filter(|_| !is_list);
+            let before = lead.into_iter().chain(written(&format!("{begin}{}{then}", tool.name)));
+            sequence(before.chain([arguments(layout, tool)]).chain(written(end)))
+        });
+        let calls = json!({
+            "type": "tags_with_separator", "separator": layout.separator, "at_least_one": true,
+            "tags": [{ "begin": "", "content": or(calls), "end": "" }],
+            "stop_after_first": !self.calling.parallel,
+        });
+        let open = is_list.then(|| or(layout.open.iter().map(|open| sequence(written(open)))));
+        let lead = lead().filter(|_| is_list);
+        sequence(lead.into_iter().chain(open).chain([calls]).chain(written(layout.close)))
     }
 
     /// Messages on channels: thoughts and remarks, then an answer or a call, which ends the text. The models
@@ -175,7 +100,7 @@ impl TagWriter<'_> {
                 sequence([text(&recipient), token("<|channel|>"), text("commentary"), constrained()]),
                 sequence([text(&recipient), token("<|channel|>"), text("commentary json")]),
             ]);
-            sequence([header, token("<|message|>"), schema(tool)])
+            sequence([header, token("<|message|>"), arguments(CallLayout::of(Spelling::Harmony), tool)])
         });
         let mut last: Vec<Value> = calls.collect();
         if !self.must {
@@ -183,34 +108,36 @@ impl TagWriter<'_> {
         }
         sequence([before, or(last)])
     }
+}
 
-    /// Free text without thinking and without calls.
-    fn free(&self) -> Value {
-        free(&[&THINKING[..], marks(self.calling.spelling)].concat())
-    }
-
-    /// One or more calls with a text between them.
-    fn separated(&self, call: impl Fn(&Tool<'_>) -> Value, separator: &str) -> Value {
-        let tags: Vec<Value> = self.called.iter().map(|tool| call(tool)).collect();
-        json!({
-            "type": "tags_with_separator", "tags": tags, "separator": separator, "at_least_one": true,
-            "stop_after_first": !self.calling.parallel,
-        })
-    }
-
-    /// One or more calls, one after the other.
-    fn repeated(&self, call: impl Fn(&Tool<'_>) -> Value) -> Value {
-        let one = or(self.called.iter().map(|tool| call(tool)));
-        if self.calling.parallel { json!({ "type": "plus", "content": one }) } else { one }
+/// The arguments of a function.
+fn arguments(layout: &CallLayout, tool: &Tool<'_>) -> Value {
+    let schema = tool.parameters();
+    match layout.style {
+        "" => json!({ "type": "json_schema", "json_schema": schema }),
+        // Gemma's templates sort arguments, whatever the order of the schema.
+        style => json!({
+            "type": "json_schema", "style": style, "json_schema": schema,
+            "any_order": structural::delimiter(style).is_some(),
+        }),
     }
 }
 
-fn schema(tool: &Tool<'_>) -> Value {
-    json!({ "type": "json_schema", "json_schema": tool.parameters() })
-}
-
-fn tag(begin: &str, content: Value, end: &str) -> Value {
-    json!({ "type": "tag", "begin": begin, "content": content, "end": end })
+/// The parts of a layout's text: special tokens, numbers, and texts between them.
+fn written(mut rest: &str) -> Vec<Value> {
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let found = CallLayout::tokens().chain(["#"]).filter_map(|name| Some((rest.find(name)?, name))).min();
+        let (at, name) = found.unwrap_or((rest.len(), ""));
+        parts.extend((at > 0).then(|| text(&rest[..at])));
+        parts.extend(match name {
+            "" => None,
+            "#" => Some(json!({ "type": "regex", "pattern": "[0-9]{1,9}" })),
+            name => Some(token(name)),
+        });
+        rest = &rest[at + name.len()..];
+    }
+    parts
 }
 
 fn token(name: &str) -> Value {
@@ -229,15 +156,10 @@ fn optional(content: Value) -> Value {
     json!({ "type": "optional", "content": content })
 }
 
-fn sequence<const N: usize>(elements: [Value; N]) -> Value {
-    json!({ "type": "sequence", "elements": elements.to_vec() })
+fn sequence(elements: impl IntoIterator<Item = Value>) -> Value {
+    json!({ "type": "sequence", "elements": elements.into_iter().collect::<Vec<_>>() })
 }
 
 fn or(elements: impl IntoIterator<Item = Value>) -> Value {
     json!({ "type": "or", "elements": elements.into_iter().collect::<Vec<_>>() })
-}
-
-/// A name as a string of JSON.
-fn quoted(name: &str) -> String {
-    Value::from(name).to_string()
 }

@@ -11,7 +11,7 @@ mod reading;
 use std::rc::Rc;
 
 pub(in crate::grammar) use super::emit::around_arguments;
-pub(in crate::grammar) use raw::END;
+pub(in crate::grammar) use raw::ArgumentMarks;
 pub(in crate::grammar) use reading::{ArgumentTypes, NumberTypes, Readings, is_space};
 
 use self::raw::RawWriter;
@@ -74,12 +74,13 @@ enum MemberKey {
     In(Rc<StringSet>),
 }
 
-/// Reads the schema of a function's arguments.
+/// Reads the schema of a function's arguments, for texts with these marks.
 ///
 /// # Errors
 /// As [`SchemaOptions::parse`]; also if no object is allowed, or if the number of arguments has bounds of its
 /// own.
 pub(in crate::grammar) fn arguments(
+    marks: &'static ArgumentMarks,
     options: &SchemaOptions,
     text: &str,
     limits: &Limits,
@@ -91,7 +92,7 @@ pub(in crate::grammar) fn arguments(
         let mut maker = Maker {
             limits,
             readings,
-            writer: RawWriter::new(automata, options.spaces_arguments()),
+            writer: RawWriter::new(automata, marks, options.spaces_arguments()),
             keys: WrittenKeys::new(),
             left_out: false,
             may_repeat: ways.iter().flatten().any(|member| matches!(member.name, MemberKey::In(_))),
@@ -241,15 +242,17 @@ impl Maker<'_> {
             Ok(Err(PendingError::new(SchemaErrorKind::NoInstance, algebra.here(), None, reason)))
         };
         // The name must not end its own tag.
+        let marks = self.writer.marks;
+        let end = marks.name_end();
         let (name, reading) = match &member.name {
-            MemberKey::Is(name) if name.contains('>') => {
-                return none(algebra, "a name with `>` cannot stand between tags");
+            MemberKey::Is(name) if name.contains(end) => {
+                return none(algebra, &format!("a name with `{end}` cannot stand between tags"));
             }
             MemberKey::Is(name) => (ArgumentName::Is(name.clone()), self.readings.of(name)),
             MemberKey::In(keys) => {
-                let names = names(keys);
+                let names = names(keys, end);
                 let Some(names) = algebra.fitting(names)? else {
-                    return none(algebra, "names with `>` cannot stand between tags");
+                    return none(algebra, &format!("names with `{end}` cannot stand between tags"));
                 };
                 (ArgumentName::In(names), self.readings.others)
             }
@@ -274,7 +277,8 @@ impl Maker<'_> {
             if shape.strings.is_empty() {
                 return Ok(Err(algebra.nothing_allowed(member.value)));
             }
-            return none(algebra, "every string has `</parameter>` in it, which ends an argument");
+            let reason = format!("every string has `{}` in it, which ends an argument", marks.end);
+            return none(algebra, &reason);
         }
         self.left_out |= texts.left_out;
         self.may_repeat |= json.as_ref().is_some_and(|grammar| grammar.distinct_keys().is_some());
@@ -283,9 +287,10 @@ impl Maker<'_> {
     }
 }
 
-/// The names of a set as bytes, without those that contain `>`, which ends a name; `None` if none is left.
-fn names(keys: &StringSet) -> Result<Option<Automaton>, LeafError> {
-    let names = keys.subtract(&StringSet::from_pattern(">")?)?;
+/// The names of a set as bytes, without those that contain the character that ends a name; `None` if none is
+/// left.
+fn names(keys: &StringSet, end: char) -> Result<Option<Automaton>, LeafError> {
+    let names = keys.subtract(&StringSet::from_pattern(end.encode_utf8(&mut [0; 4]))?)?;
     let mut all = CharDfa::none();
     for (min, max, dfa) in names.windows() {
         all = all.or(&dfa.within(min, max)?)?;

@@ -1,9 +1,9 @@
 //! Sets of strings -> the texts that stand for them between tags: the characters as they are, up to the first
-//! `</parameter>`.
+//! closing tag.
 //!
-//! A line feed behind the opening tag and one in front of the closing tag belong to the tags. So a string can
-//! be written in four ways, with both line feeds, with either, and with none; without one only if the string
-//! has no line feed in that place. Each text stands for at most one string.
+//! In some styles a line feed behind the opening tag and one in front of the closing tag belong to the tags.
+//! There a string can be written in four ways, with both line feeds, with either, and with none; without one
+//! only if the string has no line feed in that place. Each text stands for at most one string.
 
 use hashbrown::HashMap;
 
@@ -22,10 +22,71 @@ use crate::{
     ids::saturating_usize,
 };
 
-/// The closing tag, which ends an argument.
-pub(in crate::grammar) const END: &str = "</parameter>";
 /// The end of the opening tag, behind which the text begins.
 const BEGIN: &str = ">";
+
+/// A text around names and values.
+type Mark = &'static str;
+
+/// A way to write arguments between tags: the texts around names and values.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(in crate::grammar) struct ArgumentMarks {
+    /// The name of the style in structural tags.
+    pub(in crate::grammar) style: Mark,
+    /// The text before a name.
+    pub(in crate::grammar) key: Mark,
+    /// The text behind a name. White space may follow if a tag ends with it.
+    pub(in crate::grammar) named: Mark,
+    /// The texts before a string, and before JSON, but for the `>` at their ends. If they are alike, the
+    /// value itself tells what it is.
+    pub(in crate::grammar) values: [Mark; 2],
+    /// The closing tag, which ends an argument.
+    pub(in crate::grammar) end: Mark,
+    /// True if a line feed at either end of a string belongs to the tags.
+    is_on_lines: bool,
+}
+
+/// All styles, by the names that XGrammar gives them.
+const STYLES: [ArgumentMarks; 4] = [
+    ArgumentMarks::new("qwen_xml", ["<parameter=", ""], ["", ""], "</parameter>"),
+    ArgumentMarks::new("minimax_xml", ["<parameter name=\"", "\""], ["", ""], "</parameter>"),
+    ArgumentMarks::new(
+        "deepseek_xml",
+        ["<｜DSML｜parameter name=\"", "\""],
+        [" string=\"true\"", " string=\"false\""],
+        "</｜DSML｜parameter>",
+    ),
+    ArgumentMarks::new("glm_xml", ["<arg_key>", "</arg_key>"], ["<arg_value"; 2], "</arg_value>"),
+];
+
+impl ArgumentMarks {
+    const fn new(style: Mark, [key, named]: [Mark; 2], values: [Mark; 2], end: Mark) -> Self {
+        // Only Qwen's template writes values on lines of their own.
+        Self { style, key, named, values, end, is_on_lines: named.is_empty() }
+    }
+
+    /// The style of this name.
+    pub(in crate::grammar) fn named(style: &str) -> Option<&'static Self> {
+        STYLES.iter().find(|known| known.style == style)
+    }
+
+    /// The character that ends a name.
+    pub(in crate::grammar) fn name_end(&self) -> char {
+        self.named.chars().chain(BEGIN.chars()).next().unwrap_or_default()
+    }
+
+    /// True if the marks tell strings from other values.
+    pub(in crate::grammar) fn tell_strings(&self) -> bool {
+        self.values[0] != self.values[1]
+    }
+
+    /// Drops the line feeds around a string that belong to the tags.
+    pub(in crate::grammar) fn string<'t>(&self, text: &'t str) -> &'t str {
+        let feed = if self.is_on_lines { "\n" } else { "" };
+        let text = text.strip_prefix(feed).unwrap_or(text);
+        text.strip_suffix(feed).unwrap_or(text)
+    }
+}
 
 /// White space of JSON.
 const SPACES: &str = "\t\n\r ";
@@ -42,9 +103,9 @@ const LEAST_COUNTED: u64 = 255;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SharedRaw {
     /// Any string.
-    All(ArgumentTypes),
-    Closing,
-    Broken(bool),
+    All(ArgumentTypes, &'static ArgumentMarks),
+    /// Strings in which this pattern has a match.
+    Pattern(Mark),
     /// Texts that read as JSON; with `true`, also those cut off inside of a string.
     Json(ArgumentTypes, bool),
 }
@@ -62,6 +123,7 @@ pub(super) struct RawTexts {
 #[derive(Debug)]
 pub(super) struct RawWriter<'a> {
     automata: &'a AutomataCache,
+    pub(super) marks: &'static ArgumentMarks,
     /// True if any white space may stand around words of a list.
     spaced: bool,
     known: HashMap<(StringSet, ArgumentTypes), RawTexts>,
@@ -70,6 +132,7 @@ pub(super) struct RawWriter<'a> {
 /// The languages by which strings are told apart.
 #[derive(Debug, Clone)]
 struct Languages {
+    marks: &'static ArgumentMarks,
     /// Strings with the closing tag in them.
     closing: CharDfa,
     /// Strings that begin with a line feed; strings that end with one.
@@ -83,14 +146,14 @@ struct Languages {
 /// One way to write strings: the strings that it applies to, and the texts around them.
 struct StringWay {
     strings: CharDfa,
-    before: &'static str,
-    after: &'static str,
+    before: String,
+    after: String,
 }
 
 impl<'a> RawWriter<'a> {
     /// A writer without texts.
-    pub(super) fn new(automata: &'a AutomataCache, spaced: bool) -> Self {
-        Self { automata, spaced, known: HashMap::new() }
+    pub(super) fn new(automata: &'a AutomataCache, marks: &'static ArgumentMarks, spaced: bool) -> Self {
+        Self { automata, marks, spaced, known: HashMap::new() }
     }
 
     /// The texts of the strings of a set, each read back as the string that it stands for. An empty set has
@@ -100,28 +163,28 @@ impl<'a> RawWriter<'a> {
     /// If an automaton would be too large.
     pub(super) fn texts(&mut self, set: &StringSet, reading: &ArgumentTypes) -> Result<RawTexts, LeafError> {
         let set = set.written();
-        let key = (set.clone(), *reading);
+        let reading = if self.marks.tell_strings() { reading.of_strings() } else { *reading };
+        let key = (set.clone(), reading);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
         if set.is_all() {
             // Most arguments are any string: one terminal, which all functions share.
-            let languages = || Languages::of(reading, self.automata, self.spaced);
-            let make = || in_utf8(&languages()?.small(&CharDfa::all(), reading)?);
-            let automaton = self.automata.automaton(SharedRaw::All(*reading), make)?;
+            let make = || in_utf8(&self.languages(&reading)?.small(&CharDfa::all(), &reading)?);
+            let automaton = self.automata.automaton(SharedRaw::All(reading, self.marks), make)?;
             let texts = RawTexts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
             self.known.insert(key, texts.clone());
             return Ok(texts);
         }
-        let languages = Languages::of(reading, self.automata, self.spaced)?;
+        let languages = self.languages(&reading)?;
         let mut texts = RawTexts::default();
         let mut small = CharDfa::none();
         for (min, max, dfa) in set.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
             let few = max.is_some_and(|max| max <= COUNTED_BY_STATES) || dfa.longest().is_some();
             if few || max.is_none() && min <= COUNTED_BY_STATES {
-                small = small.or(&languages.small(&dfa.within(min, max)?, reading)?)?;
+                small = small.or(&languages.small(&dfa.within(min, max)?, &reading)?)?;
             } else {
-                for way in languages.ways(dfa, reading)? {
+                for way in languages.ways(dfa, &reading)? {
                     texts.count(&way, min, max)?;
                 }
             }
@@ -132,38 +195,39 @@ impl<'a> RawWriter<'a> {
         self.known.insert(key, texts.clone());
         Ok(texts)
     }
-}
 
-impl Languages {
     /// The languages of a reading, made once for all readings with the same types beside strings.
-    fn of(reading: &ArgumentTypes, automata: &AutomataCache, spaced: bool) -> Result<Self, LeafError> {
-        let one = |name: SharedRaw, pattern: &str| {
+    fn languages(&self, reading: &ArgumentTypes) -> Result<Languages, LeafError> {
+        let (automata, marks) = (self.automata, self.marks);
+        let one = |name: SharedRaw, pattern: &dyn Fn() -> String| {
             automata.language(name, || {
-                let set = StringSet::from_pattern(pattern)?;
+                let set = StringSet::from_pattern(&pattern())?;
                 // A pattern is one automaton of strings of any length.
                 Ok(set.windows().next().map_or_else(CharDfa::none, |(_, _, dfa)| dfa.clone()))
             })
         };
+        let fixed = |pattern: Mark| one(SharedRaw::Pattern(pattern), &|| pattern.to_owned());
         let others = reading.of_others();
-        let part = |cut: bool| {
-            automata.language(SharedRaw::Json(others, cut), || {
-                let [whole, open] = json(&others)?;
-                Ok(if cut { open } else { whole })
-            })
+        let part = |cut: bool| match others.has_others() {
+            true => one(SharedRaw::Json(others, cut), &|| json(&others, cut)),
+            false => Ok(CharDfa::none()),
         };
-        Ok(Self {
-            closing: one(SharedRaw::Closing, "</parameter>")?,
-            broken: [one(SharedRaw::Broken(false), "^\\n")?, one(SharedRaw::Broken(true), "\\n$")?],
+        Ok(Languages {
+            marks,
+            closing: fixed(marks.end)?,
+            broken: [fixed("^\\n")?, fixed("\\n$")?],
             json: [part(false)?, part(true)?],
-            spaced,
+            spaced: self.spaced,
         })
     }
+}
 
+impl Languages {
     /// The texts of strings whose length is not counted, as one language.
     fn small(&self, strings: &CharDfa, reading: &ArgumentTypes) -> Result<CharDfa, LeafError> {
         let ways = self.ways(strings, reading)?;
         ways.iter()
-            .try_fold(CharDfa::none(), |all, way| all.or(&way.strings.between(way.before, way.after)?))
+            .try_fold(CharDfa::none(), |all, way| all.or(&way.strings.between(&way.before, &way.after)?))
     }
 
     /// The ways to write strings.
@@ -172,21 +236,29 @@ impl Languages {
         let [first, last] = &self.broken;
         let clean = strings.minus(&self.closing)?;
         let (broken, whole) = (clean.minus(json)?, clean.minus(cut)?);
+        let way = |strings, [first, last]: [&str; 2]| StringWay {
+            strings,
+            before: format!("{BEGIN}{first}"),
+            after: format!("{last}{}", self.marks.end),
+        };
         // White space around words of a list is not part of them.
         let listed = reading.is_listed();
         if listed && self.spaced {
-            return Ok(vec![StringWay { strings: whole.among(SPACES)?, before: BEGIN, after: END }]);
+            return Ok(vec![way(whole.among(SPACES)?, ["", ""])]);
+        }
+        if !self.marks.is_on_lines {
+            return Ok(if whole.is_empty() { Vec::new() } else { vec![way(whole, ["", ""])] });
         }
         let some = CharDfa::none().not().minus(&CharDfa::of([""])?)?;
         let broken = if listed { whole.clone() } else { broken };
         let ways = [
-            (broken.clone(), ">\n", "\n</parameter>"),
-            (whole.minus(last)?, ">\n", END),
-            (broken.minus(first)?.and(&some)?, BEGIN, "\n</parameter>"),
-            (whole.minus(first)?.minus(last)?, BEGIN, END),
+            (broken.clone(), ["\n", "\n"]),
+            (whole.minus(last)?, ["\n", ""]),
+            (broken.minus(first)?.and(&some)?, ["", "\n"]),
+            (whole.minus(first)?.minus(last)?, ["", ""]),
         ];
-        let ways = ways.into_iter().filter(|(strings, ..)| !strings.is_empty());
-        Ok(ways.map(|(strings, before, after)| StringWay { strings, before, after }).collect())
+        let ways = ways.into_iter().filter(|(strings, _)| !strings.is_empty());
+        Ok(ways.map(|(strings, feeds)| way(strings, feeds)).collect())
     }
 }
 
@@ -197,10 +269,10 @@ impl RawTexts {
         if !way.strings.has_length(min, max)? {
             return Ok(());
         }
-        let around = [way.before, way.after].map(|text| text.chars().count() as u64).iter().sum::<u64>();
+        let around = [&way.before, &way.after].map(|text| text.chars().count() as u64).iter().sum::<u64>();
         // The terminal does not count its first and last character.
         let more = around - 2;
-        let automaton = in_utf8(&way.strings.between(way.before, way.after)?)?;
+        let automaton = in_utf8(&way.strings.between(&way.before, &way.after)?)?;
         let counted = |max: u64| {
             let bound = |length: u64| u32::try_from(length + more).ok();
             Pattern::length_bounded(&automaton, bound(min)?, bound(max)?)
@@ -212,7 +284,7 @@ impl RawTexts {
         }
         let least = min.max(LEAST_COUNTED);
         if max.is_some_and(|max| max <= least) {
-            let strings = way.strings.within(min, max)?.between(way.before, way.after)?;
+            let strings = way.strings.within(min, max)?.between(&way.before, &way.after)?;
             self.patterns.push(Pattern::automaton(in_utf8(&strings)?));
             return Ok(());
         }

@@ -2,13 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::grammar::json_schema::{
-    NumberSet, StringSet,
-    algebra::Shape,
-    dfa::{Alphabet, CharClass, CharDfa, DfaRow, char_at, explore},
-    leaf::LeafError,
-    numbers::Integers,
-};
+use crate::grammar::json_schema::{NumberSet, StringSet, algebra::Shape, numbers::Integers};
 
 /// Limit on the strings of a set that counts as a list.
 const MOST_LISTED: usize = 1_000;
@@ -61,6 +55,11 @@ impl ArgumentTypes {
             strings: self.strings || other.strings,
             free: self.free || other.free,
         }
+    }
+
+    /// Drops what the reading says of values that are no strings.
+    pub(super) fn of_strings(self) -> Self {
+        Self { strings: self.strings, free: self.free, ..Self::default() }
     }
 
     /// Drops what the reading says of strings.
@@ -119,217 +118,54 @@ fn are_words(set: &StringSet) -> bool {
 
 // A text between tags that reads as JSON of an allowed type is that value, and no string. The set of these
 // texts is not regular, as arrays nest. So a little more is excluded by a regular over-approximation: all
-// texts that begin as JSON does with more than `MOST_DEPTH` levels, whatever follows. Strings among these are
+// texts that begin as JSON does with more than two levels, whatever follows. Strings among these are
 // written in quotes.
 
-/// Nesting of arrays and objects up to which texts that are no JSON are told apart.
-const MOST_DEPTH: usize = 2;
+// Patterns of JSON: white space, the inside of a string, numbers, and numbers that may be integers.
 
-/// The characters that JSON tells apart. Other letters and signs are one class, control characters another.
-const SIGNS: &str = "\t\n\r \"\\/{}[]:,-+.0nultrefasbE";
+const SPACE: &str = r"[\t\n\r ]*";
+const CHARACTERS: &str = r#"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"#;
+const NUMBER: &str = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?";
+const INTEGER: &str = r"-?(?:0|[1-9][0-9]*)(?:\.0+|(?:\.[0-9]+)?[eE][+-]?[0-9]+)?";
 
-/// The state of a reader of JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct At {
-    /// The arrays (`false`) and objects (`true`) that are open, outermost first.
-    open: Vec<bool>,
-    place: PrefixState,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum PrefixState {
-    /// A value comes; if it would be the first, the array may also end.
-    Value {
-        first: bool,
-    },
-    /// A key comes; if it would be the first, the object may also end.
-    Key {
-        first: bool,
-    },
-    /// A key has ended, and its colon comes.
-    Colon,
-    /// A value has ended, and a comma or an end comes.
-    After,
-    /// In `null`, `true` or `false`, with the letters that are still to come.
-    Word(&'static str),
-    Text {
-        key: bool,
-    },
-    Escape {
-        key: bool,
-    },
-    /// In a `\u` escape, with the number of hex digits that are still to come.
-    Unit {
-        key: bool,
-        left: u8,
-    },
-    Minus,
-    Zero,
-    Digits,
-    Point,
-    /// Digits of a fraction; true if one of them is not 0.
-    Fraction {
-        some: bool,
-    },
-    Exponent,
-    Sign,
-    Power,
-    /// Nested too deep to be followed: anything may come.
-    Deep,
-}
-
-impl At {
-    fn is_whole(&self) -> bool {
-        self.open.is_empty()
-    }
-
-    fn with(&self, place: PrefixState) -> Option<Self> {
-        Some(Self { open: self.open.clone(), place })
-    }
-
-    fn opened(&self, object: bool) -> Option<Self> {
-        if self.open.len() == MOST_DEPTH {
-            return self.with(PrefixState::Deep);
-        }
-        let place =
-            if object { PrefixState::Key { first: true } } else { PrefixState::Value { first: true } };
-        let open = self.open.iter().copied().chain([object]).collect();
-        Some(Self { open, place })
-    }
-
-    fn closed(&self, object: bool) -> Option<Self> {
-        let (last, rest) = self.open.split_last()?;
-        (*last == object).then(|| Self { open: rest.to_vec(), place: PrefixState::After })
-    }
-
-    /// The state after a character; `None` if no JSON of an allowed type goes on with it.
-    fn step(&self, c: char, reading: &ArgumentTypes) -> Option<Self> {
-        let is_space = matches!(c, '\t' | '\n' | '\r' | ' ');
-        match self.place {
-            PrefixState::Deep => Some(self.clone()),
-            PrefixState::Value { .. } | PrefixState::Key { .. } | PrefixState::Colon | PrefixState::After
-                if is_space =>
-            {
-                Some(self.clone())
-            }
-            PrefixState::Value { first: true } if c == ']' => self.closed(false),
-            PrefixState::Value { .. } => self.value(c, reading),
-            PrefixState::Key { first: true } if c == '}' => self.closed(true),
-            PrefixState::Key { .. } if c == '"' => self.with(PrefixState::Text { key: true }),
-            PrefixState::Key { .. } => None,
-            PrefixState::Colon if c == ':' => self.with(PrefixState::Value { first: false }),
-            PrefixState::Colon => None,
-            PrefixState::After => match c {
-                ']' | '}' => self.closed(c == '}'),
-                ',' if *self.open.last()? => self.with(PrefixState::Key { first: false }),
-                ',' => self.with(PrefixState::Value { first: false }),
-                _ => None,
-            },
-            PrefixState::Word(rest) => match rest.strip_prefix(c)? {
-                "" => self.with(PrefixState::After),
-                rest => self.with(PrefixState::Word(rest)),
-            },
-            PrefixState::Text { key } => match c {
-                '"' if key => self.with(PrefixState::Colon),
-                '"' => self.with(PrefixState::After),
-                '\\' => self.with(PrefixState::Escape { key }),
-                '\0'..='\x1f' => None,
-                _ => Some(self.clone()),
-            },
-            PrefixState::Escape { key } => match c {
-                'u' => self.with(PrefixState::Unit { key, left: 4 }),
-                '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => self.with(PrefixState::Text { key }),
-                _ => None,
-            },
-            PrefixState::Unit { .. } if !c.is_ascii_hexdigit() => None,
-            PrefixState::Unit { key, left: 1 } => self.with(PrefixState::Text { key }),
-            PrefixState::Unit { key, left } => self.with(PrefixState::Unit { key, left: left - 1 }),
-            _ => self.number(c, reading),
-        }
-    }
-
-    /// The state after the first character of a value. Inside of other values all types are allowed.
-    fn value(&self, c: char, reading: &ArgumentTypes) -> Option<Self> {
-        let nested = !self.is_whole();
-        match c {
-            'n' if nested || reading.null => self.with(PrefixState::Word("ull")),
-            't' if nested || reading.boolean => self.with(PrefixState::Word("rue")),
-            'f' if nested || reading.boolean => self.with(PrefixState::Word("alse")),
-            '"' => self.with(PrefixState::Text { key: false }),
-            '[' if nested || reading.arrays => self.opened(false),
-            '{' if nested || reading.objects => self.opened(true),
-            '-' | '0'..='9' if !nested && reading.numbers == NumberTypes::None => None,
-            '-' => self.with(PrefixState::Minus),
-            '0' => self.with(PrefixState::Zero),
-            '1'..='9' => self.with(PrefixState::Digits),
-            _ => None,
-        }
-    }
-
-    /// The state after a further character of a number.
-    fn number(&self, c: char, reading: &ArgumentTypes) -> Option<Self> {
-        let place = match (self.place, c) {
-            (PrefixState::Minus, '0') => PrefixState::Zero,
-            (PrefixState::Minus, '1'..='9') | (PrefixState::Digits, '0'..='9') => PrefixState::Digits,
-            (PrefixState::Zero | PrefixState::Digits, '.') => PrefixState::Point,
-            (PrefixState::Point, '0'..='9') => PrefixState::Fraction { some: c != '0' },
-            (PrefixState::Fraction { some }, '0'..='9') => PrefixState::Fraction { some: some || c != '0' },
-            (PrefixState::Zero | PrefixState::Digits | PrefixState::Fraction { .. }, 'e' | 'E') => {
-                PrefixState::Exponent
-            }
-            (PrefixState::Exponent, '+' | '-') => PrefixState::Sign,
-            (PrefixState::Exponent | PrefixState::Sign | PrefixState::Power, '0'..='9') => PrefixState::Power,
-            _ if self.ends_number(reading) => return self.with(PrefixState::After)?.step(c, reading),
-            _ => return None,
-        };
-        self.with(place)
-    }
-
-    /// True if a number may end here and is of an allowed type.
-    fn ends_number(&self, reading: &ArgumentTypes) -> bool {
-        match self.place {
-            PrefixState::Zero
-            | PrefixState::Digits
-            | PrefixState::Power
-            | PrefixState::Fraction { some: false } => true,
-            PrefixState::Fraction { some: true } => !self.is_whole() || reading.numbers == NumberTypes::All,
-            _ => false,
-        }
-    }
-
-    /// True if the text reads as JSON of an allowed type, or is nested too deep to tell.
-    fn is_json(&self, reading: &ArgumentTypes) -> bool {
-        match self.place {
-            PrefixState::Deep => true,
-            PrefixState::After => self.is_whole(),
-            _ => self.is_whole() && self.ends_number(reading),
-        }
-    }
-}
-
-/// Two languages: texts that read as JSON of the types of a reading; and those together with texts that end
-/// inside of a string of such JSON, which the closing tag could continue. Both are empty if only strings are
-/// allowed.
-pub(super) fn json(reading: &ArgumentTypes) -> Result<[CharDfa; 2], LeafError> {
-    if !reading.has_others() {
-        return Ok([CharDfa::none(), CharDfa::none()]);
-    }
-    let ranges = [('1', '9'), ('a', 'f'), ('A', 'F'), ('\0', '\x1f')];
-    let mut classes: Vec<CharClass> = SIGNS.chars().map(CharClass::one).collect();
-    classes.extend(ranges.map(|range| CharClass::new([range])));
-    let (alphabet, _) = Alphabet::of(&classes);
-    let mut members = vec!['\0'; alphabet.classes()];
-    for (first, _, class) in alphabet.intervals() {
-        members[class] = char_at(first);
-    }
-    let start = At { open: Vec::new(), place: PrefixState::Value { first: false } };
-    let of = |cut: bool| {
-        explore(alphabet.clone(), start.clone(), |at| {
-            let accepts = at.is_json(reading) || cut && matches!(at.place, PrefixState::Text { .. });
-            Ok(DfaRow { accepts, to: members.iter().map(|&c| at.step(c, reading)).collect() })
-        })
+/// The pattern of texts that read as JSON of the types of a reading; with `cut` also of texts that end inside
+/// of a string of such JSON, which the closing tag could continue. Where arrays and objects are nested three
+/// deep, the texts are not told apart: any text goes on there.
+pub(super) fn json(reading: &ArgumentTypes, cut: bool) -> String {
+    let string = format!("\"{CHARACTERS}\"");
+    let open = if cut { format!("|\"{CHARACTERS}") } else { String::new() };
+    let whole = |begin: char, item: &str, end: char| {
+        format!(r"\{begin}{SPACE}(?:{item}(?:{SPACE},{SPACE}{item})*{SPACE})?\{end}")
     };
-    Ok([of(false)?, of(true)?])
+    let begun =
+        |begin: char, item: &str, rest: &str| format!(r"\{begin}{SPACE}(?:{item}{SPACE},{SPACE})*(?:{rest})");
+    let member = |value: &str| format!("{string}{SPACE}:{SPACE}(?:{value})");
+    // The arrays and objects of values, and the beginnings that go on with `rest` in a value.
+    let arrays = |value: &str, rest: &str| [whole('[', value, ']'), begun('[', value, rest)];
+    let objects = |value: &str, rest: &str| {
+        let key = member(value);
+        [whole('{', &key, '}'), begun('{', &key, &format!("{}{open}", member(rest)))]
+    };
+    let (mut value, mut rest) =
+        (format!("(?:{string}|{NUMBER}|true|false|null)"), format!(r"[\[{{][\s\S]*{open}"));
+    let ([array, in_array], [object, in_object]) = (arrays(&value, &rest), objects(&value, &rest));
+    value = format!("(?:{value}|{array}|{object})");
+    rest = format!("{in_array}|{in_object}{open}");
+    let ([array, in_array], [object, in_object]) = (arrays(&value, &rest), objects(&value, &rest));
+    let number = match reading.numbers {
+        NumberTypes::Whole => INTEGER,
+        _ => NUMBER,
+    };
+    let ways = [
+        (true, format!("{string}{SPACE}{open}")),
+        (reading.null, format!("null{SPACE}")),
+        (reading.boolean, format!("(?:true|false){SPACE}")),
+        (reading.numbers != NumberTypes::None, format!("{number}{SPACE}")),
+        (reading.arrays, format!("{array}{SPACE}|{in_array}")),
+        (reading.objects, format!("{object}{SPACE}|{in_object}")),
+    ];
+    let ways: Vec<String> = ways.into_iter().filter_map(|(is_read, way)| is_read.then_some(way)).collect();
+    format!("^{SPACE}(?:{})$", ways.join("|"))
 }
 
 #[cfg(test)]
@@ -341,6 +177,10 @@ mod tests {
 
     const TEXTS: &str = r#"([\[\]{},:" \n]|null|true|false|"a"|-|0|1|\.5|e\+?1|\\[nux"]|00e9|a){0,9}"#;
 
+    fn languages(reading: &ArgumentTypes) -> [StringSet; 2] {
+        [false, true].map(|cut| StringSet::from_pattern(&json(reading, cut)).unwrap())
+    }
+
     proptest! {
         /// Compares with a reader of JSON: all JSON is in the language, and what is in it and not deep is
         /// JSON.
@@ -351,7 +191,7 @@ mod tests {
             let numbers = NumberTypes::All;
             let reading =
                 ArgumentTypes { null, boolean, arrays, objects, numbers, ..ArgumentTypes::default() };
-            let [json, cut] = json(&reading).unwrap();
+            let [json, cut] = languages(&reading);
             // A value would be refused where a number is beyond 64-bit floats.
             let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
             let is_read = is_json && match text.trim_start().chars().next() {
@@ -362,7 +202,7 @@ mod tests {
                 _ => true,
             };
             let depth = text.chars().filter(|c| "[{".contains(*c)).count();
-            if is_read || depth <= MOST_DEPTH {
+            if is_read || depth <= 2 {
                 prop_assert_eq!(json.contains(&text), is_read, "{}", text);
             }
             prop_assert!(cut.contains(&text) || !json.contains(&text));
@@ -372,7 +212,7 @@ mod tests {
     #[test]
     fn numbers_that_are_surely_no_integers_are_strings() {
         let reading = ArgumentTypes { numbers: NumberTypes::Whole, ..ArgumentTypes::default() };
-        let [json, cut] = json(&reading).unwrap();
+        let [json, cut] = languages(&reading);
         for (text, is_read) in [
             ("1", true),
             (" -0 ", true),

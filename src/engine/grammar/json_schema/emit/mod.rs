@@ -38,6 +38,8 @@ pub(in crate::grammar) use space::around_arguments;
 
 /// Levels of nesting if each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;
+/// The characters that end a key without quotes.
+const PUNCTUATION: [char; 6] = [':', ',', '{', '}', '[', ']'];
 /// Limit on the steps along schemas that are nothing but a reference.
 const MOST_ALIASES: usize = 64;
 
@@ -104,7 +106,11 @@ pub(super) fn emit(
         (None, _) => None,
     };
     let mut emitter = SchemaEmitter {
-        spelling: ValueSpelling { escapes: options.escapes, numbers: options.numbers },
+        spelling: ValueSpelling {
+            escapes: options.escapes,
+            numbers: options.numbers,
+            delimiter: options.delimiter,
+        },
         algebra,
         builder,
         marks: HashMap::new(),
@@ -128,8 +134,10 @@ pub(super) fn emit(
         span: Span::default(),
         node: start,
     };
-    let strings = StringSet::common(emitter.spelling, emitter.algebra.automata.common);
-    emitter.algebra.fitting(strings)?.into_iter().for_each(|common| emitter.builder.in_common(common));
+    if options.delimiter.is_none() {
+        let strings = StringSet::common(emitter.spelling, emitter.algebra.automata.common);
+        emitter.algebra.fitting(strings)?.into_iter().for_each(|common| emitter.builder.in_common(common));
+    }
     emitter.root(root)?;
     while let Some((id, level, name)) = emitter.open.pop() {
         emitter.rule(id, level, &name)?;
@@ -249,10 +257,21 @@ impl SchemaEmitter<'_, '_> {
         for Unwritten { set, name, span, node } in std::mem::take(&mut self.unwritten) {
             (self.span, self.node) = (span, node);
             self.algebra.stand_at(node);
-            let written = set.emit_with(self.algebra.automata.common, &mut self.builder, self.spelling, span);
-            let written = self.algebra.fitting_strings(written)?;
+            // Who reads a string takes the token's name for the token, so it is left out where there is room.
+            let marked = self.spelling.delimiter.map(|token| set.without(&regex_syntax::escape(token)));
+            let common = self.algebra.automata.common;
+            let mut emit = |set: &StringSet| set.emit_with(common, &mut self.builder, self.spelling, span);
+            let written = match marked {
+                Some(Ok(part)) => emit(&part).or_else(|_| emit(&set)),
+                _ => emit(&set),
+            };
+            let mut written = self.algebra.fitting_strings(written)?;
             if self.key_sets.contains(&Rc::as_ptr(&set)) {
                 self.keys_are_terminals &= matches!(self.builder.expr(written), Expr::Pattern(_));
+            } else if let Some(token) = self.spelling.delimiter {
+                let token = self.builder.special(token, span);
+                let token = token.map_err(|limit| PendingError::of_limit(node, limit))?;
+                written = self.sequence(vec![token, written, token])?;
             }
             self.define(&name, written)?;
         }
@@ -276,6 +295,13 @@ impl SchemaEmitter<'_, '_> {
     fn key(&mut self, key: &Rc<str>) -> Checked<ExprId> {
         if let Some(&known) = self.keys.get(key) {
             return Ok(known);
+        }
+        if self.spelling.delimiter.is_some() {
+            if key.is_empty() || key.contains(|c: char| c.is_whitespace() || PUNCTUATION.contains(&c)) {
+                let reason = "a key with white space or punctuation of JSON cannot stand without quotes";
+                return Err(PendingError::new(SchemaErrorKind::Unsupported, self.node, None, reason));
+            }
+            return self.key_pattern(Pattern::literal(key.as_bytes()));
         }
         let expr = match self.written.get(&(key.as_ref().into(), self.spelling)) {
             Some(pattern) => self.key_pattern(pattern.clone())?,

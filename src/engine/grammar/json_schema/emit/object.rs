@@ -138,8 +138,12 @@ impl SchemaEmitter<'_, '_> {
     }
 
     fn region(&mut self, region: &Region, level: u32) -> Checked<Vec<(ExprId, u64)>> {
-        let key = self.string_set(&region.keys)?;
-        self.key_sets.insert(Rc::as_ptr(&region.keys));
+        let keys = match self.spelling.delimiter {
+            Some(_) => Rc::new(self.algebra.fitting(region.keys.without(r"^$|[\s:,{}\[\]]"))?),
+            None => region.keys.clone(),
+        };
+        let key = self.string_set(&keys)?;
+        self.key_sets.insert(Rc::as_ptr(&keys));
         region.ways.iter().map(|&way| self.member(key, way, level)).collect()
     }
 }

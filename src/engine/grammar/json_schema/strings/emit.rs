@@ -44,7 +44,8 @@ const BLOCK: u64 = 64;
 const WORTH_A_THREAD: usize = 128;
 
 impl StringSet {
-    /// Writes the JSON texts of the strings, with their quotes. `\uXXXX` is read in either case, and as a
+    /// Writes the JSON texts of the strings, with their quotes, or the strings as they are, without
+    /// delimiters. `\uXXXX` is read in either case, and as a
     /// pair of surrogates where one is needed; a lone surrogate is a text of no string.
     ///
     /// All strings are the same automaton in every schema, so that grammars share its tables. If an automaton
@@ -60,7 +61,7 @@ impl StringSet {
         spelling: ValueSpelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        let (set, style) = (self.written(), Style::of(spelling.escapes));
+        let (set, style) = (self.written(), Style::of(spelling));
         if set.is_all() {
             return Ok(builder.pattern(Pattern::automaton(any_string(style, automata)?), span)?);
         }
@@ -96,7 +97,7 @@ impl StringSet {
     /// the rest.
     pub(in super::super) fn spell_ahead(&self, spelling: ValueSpelling) {
         // Other styles are not kept, and bounds make other sets.
-        let ([(_, dfa)], all @ Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
+        let ([(_, dfa)], all @ Style::All) = (&self.pieces[..], Style::of(spelling)) else { return };
         if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() {
             let dfa = dfa.clone();
             cores::start(move || {
@@ -137,7 +138,8 @@ impl StringEmitter<'_> {
         let (Ok(min), Ok(max)) = (u32::try_from(min), max.map(u32::try_from).transpose()) else {
             return Ok(false);
         };
-        if max.unwrap_or(min) > MAX_MEASURED {
+        // Terminals count what stands between quotes.
+        if max.unwrap_or(min) > MAX_MEASURED || self.style == Style::Plain {
             return Ok(false);
         }
         // If this automaton alone is too large, other forms may do.
@@ -153,7 +155,8 @@ impl StringEmitter<'_> {
     }
 
     pub(super) fn quote(&mut self) -> Result<ExprId, LeafError> {
-        Ok(self.builder.pattern(Pattern::literal(b"\""), self.span)?)
+        let quote: &[u8] = if self.style == Style::Plain { b"" } else { b"\"" };
+        Ok(self.builder.pattern(Pattern::literal(quote), self.span)?)
     }
 
     /// Adds the strings of `dfa` within the bounds as a terminal that counts characters or is spelled lazily.
@@ -240,7 +243,8 @@ impl StringEmitter<'_> {
         bounds: LengthRange,
         error: LeafError,
     ) -> Result<(), LeafError> {
-        let spelled = spelled(dfa, self.style, bounds).ok_or(error)?;
+        let in_quotes = (self.style != Style::Plain).then_some(self.style);
+        let spelled = in_quotes.and_then(|style| spelled(dfa, style, bounds)).ok_or(error)?;
         let part = self.builder.pattern(Pattern::spelled(spelled), self.span)?;
         self.parts.push(part);
         Ok(())
@@ -268,7 +272,7 @@ impl StringSet {
         spelling: ValueSpelling,
         automata: &AutomataCache,
     ) -> Result<[Automaton; 3], LeafError> {
-        let style = Style::of(spelling.escapes);
+        let style = Style::of(spelling);
         let any = |which, quotes| common(which, style, automata, || spell(&CharDfa::all(), style, quotes));
         Ok([
             any_string(style, automata)?,
@@ -290,7 +294,7 @@ fn common(
 
 /// The automaton of any string with its quotes.
 fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
-    common(AnyCharacters::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
+    common(AnyCharacters::Whole, style, automata, || quoted(&CharDfa::all(), style))
 }
 
 /// Characters of a piece of a string that is too long for one automaton.

@@ -193,6 +193,14 @@ impl StringSet {
         })
     }
 
+    /// The strings of the set in which this pattern has no match.
+    ///
+    /// # Errors
+    /// As [`from_pattern`](Self::from_pattern).
+    pub(super) fn without(&self, pattern: &str) -> Result<Self, LeafError> {
+        self.subtract(&Self::from_pattern(pattern)?)
+    }
+
     /// True if the set has no string.
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.iter().all(|(_, dfa)| dfa.is_empty())

@@ -12,8 +12,9 @@ use crate::grammar::{
     },
 };
 
-const ALL: ValueSpelling = ValueSpelling { escapes: Escapes::All, numbers: Numbers::Any };
-const MINIMAL: ValueSpelling = ValueSpelling { escapes: Escapes::Minimal, numbers: Numbers::Any };
+const ALL: ValueSpelling = ValueSpelling { escapes: Escapes::All, numbers: Numbers::Any, delimiter: None };
+const MINIMAL: ValueSpelling =
+    ValueSpelling { escapes: Escapes::Minimal, numbers: Numbers::Any, delimiter: None };
 
 fn emitted(set: &StringSet, spelling: ValueSpelling) -> Grammar {
     grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap())

@@ -18,7 +18,7 @@ use crate::{
         automaton::{Automaton, AutomatonError, Edge, State},
         json_schema::{
             dfa::CharDfa,
-            leaf::{Escapes, LeafError},
+            leaf::{Escapes, LeafError, ValueSpelling},
         },
         regular::Language,
     },
@@ -43,8 +43,9 @@ pub(super) enum Style {
 }
 
 impl Style {
-    pub(super) fn of(escapes: Escapes) -> Self {
-        match escapes {
+    pub(super) fn of(spelling: ValueSpelling) -> Self {
+        match spelling.escapes {
+            _ if spelling.delimiter.is_some() => Self::Plain,
             Escapes::All => Self::All,
             Escapes::Minimal => Self::Minimal,
         }
@@ -99,10 +100,11 @@ impl Style {
 /// Ranges of code points: first and last of each.
 type CodePointRanges = &'static [(u32, u32)];
 
-/// The JSON strings of the strings of `dfa`, with quotes.
+/// The JSON strings of the strings of `dfa`, with quotes; or the strings as they are.
 pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError> {
     match style {
         Style::All => dfa.spelled(|dfa| spell(dfa, style, (true, true))),
+        Style::Plain => in_utf8(dfa),
         _ => spell(dfa, style, (true, true)),
     }
 }
@@ -166,7 +168,7 @@ fn ascii_of(state: &State) -> Option<u128> {
 
 pub(super) fn too_many(style: Style) -> LeafError {
     let what = match style {
-        Style::Plain => "states of the automaton of a text between tags",
+        Style::Plain => "states of the automaton of a string without quotes",
         _ => "states of the automaton of a JSON string",
     };
     LeafError::Budget { what, limit: MAX_SPELLED }

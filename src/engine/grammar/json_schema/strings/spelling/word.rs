@@ -26,7 +26,7 @@ pub(in crate::grammar::json_schema) fn word(string: &str, spelling: ValueSpellin
     if !plain || (string.len() + 1) * STATES_OF_A_CHARACTER > MAX_SPELLED {
         return None;
     }
-    let style = Style::of(spelling.escapes);
+    let style = Style::of(spelling);
     let mut states = Chain(Numbered::with_capacity((string.len() + 1) * STATES_OF_A_CHARACTER));
     let (start, mut from) = (states.add(1)?, states.add(WAYS)?);
     states.lead(start, b'"', from);
