@@ -583,3 +583,35 @@ fn ten_thousand_functions_are_bounded() {
         Err(error) => assert!(error.hint().is_some(), "{error}"),
     }
 }
+
+/// Tools that take a text: any, of a regular expression, or of a grammar in Lark.
+#[test]
+fn tools_that_take_a_text_are_held_to_its_grammar() {
+    const LIST: &str = r#"[
+        {"type": "custom", "name": "any"},
+        {"type": "custom", "name": "regex", "format": {"type": "grammar", "syntax": "regex", "definition": "a+\\n"}},
+        {"type": "custom", "name": "lark", "format": {"type": "grammar", "syntax": "lark",
+            "definition": "start: \"say \" /\"[a-z]*\"/ \"\\n\""}}
+    ]"#;
+    let tools = Tools::parse(LIST).unwrap();
+    for spelling in [Spelling::Hermes, Spelling::Mistral, Spelling::DeepSeekV31, Spelling::Harmony] {
+        let calling = Calling::new(spelling).choice(Choice::Required);
+        let grammar = tools.grammar(&calling, &Limits::default()).unwrap();
+        for (name, input, is_one) in [
+            ("any", "\"x\"\n", true),
+            ("regex", "aa\n", true),
+            ("regex", "aa", false),
+            ("lark", "say \"hi\"\n", true),
+            ("lark", "say \"hi\"", false),
+            ("lark", "say hi\n", false),
+        ] {
+            let arguments = serde_json::json!({ "input": input }).to_string();
+            let text = written(spelling, "", &[(name, &arguments)]);
+            assert_eq!(accepts_of(&grammar, &text), is_one, "{text}");
+            let read = Reader::new(spelling, &tools).read(&text, true);
+            assert_eq!((read.calls[0].name.as_str(), read.calls[0].arguments.as_str()), (name, &*arguments));
+        }
+    }
+    let coder = tools.grammar(&Calling::new(Spelling::QwenCoder), &Limits::default()).unwrap_err();
+    assert!(coder.message().contains("`lark`"), "{coder}");
+}

@@ -70,7 +70,8 @@ fn responses_write_texts_of_schemas_whole_and_streamed() {
 #[test]
 fn responses_call_functions_and_tools_that_take_a_text() {
     let server = Server::start(&["--tool-spelling", "hermes"]);
-    let format = json!({ "type": "grammar", "syntax": "regex", "definition": "[ab]{2,4}\n[0-9]" });
+    let lark = "start: LETTERS \"\\n\" /[0-9]/\nLETTERS: /[ab]{2,4}/";
+    let format = json!({ "type": "grammar", "syntax": "lark", "definition": lark });
     let body = json!({
         "input": "Paint it.", "seed": 1, "max_output_tokens": 120, "stream": true,
         "tools": [{ "type": "custom", "name": "draw", "format": format },

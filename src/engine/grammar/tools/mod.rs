@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 
 pub use self::spelling::Spelling;
 
-use self::places::TagPlaces;
+use self::{places::TagPlaces, spelling::CallLayout};
 use super::{
     Grammar, GrammarError, Syntax,
     document::{Documents, NodeId, Value},
@@ -102,10 +102,31 @@ struct Tool<'t> {
     name: String,
     /// The schema of its arguments, and its place; a function without a schema has no arguments.
     parameters: Option<(&'t str, Span)>,
+    /// The text that it takes in place of arguments.
+    input: Option<ToolInput>,
+}
+
+/// A text that a tool takes: any, or one of a grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ToolInput {
+    Any,
+    Regex(String),
+    Lark(String),
 }
 
 impl Tool<'_> {
+    /// The schema of its arguments; those of a tool that takes a text are an object with that text.
     fn parameters(&self) -> Json {
+        if let Some(input) = &self.input {
+            let mut text = serde_json::json!({ "type": "string" });
+            if let ToolInput::Regex(pattern) = input {
+                text["pattern"] = format!("^(?:{pattern})$").into();
+            }
+            return serde_json::json!({
+                "type": "object", "properties": { "input": text }, "required": ["input"],
+                "additionalProperties": false,
+            });
+        }
         let schema = self.parameters.and_then(|(schema, _)| serde_json::from_str(schema).ok());
         schema.unwrap_or_else(|| serde_json::json!({ "type": "object", "additionalProperties": false }))
     }
@@ -117,7 +138,9 @@ impl<'t> Tools<'t> {
     /// The form is that of OpenAI's chat completions (`{"type": "function", "function": {"name": ...,
     /// "parameters": ...}}`), or of its responses, where name and parameters are members of the tool itself.
     /// The schema may also be called `inputSchema`, as in MCP, or `input_schema`, as in Anthropic's API. The
-    /// list may be the member `tools` of an object. Linear.
+    /// list may be the member `tools` of an object. A tool of the type `custom` of OpenAI's responses takes a
+    /// text, which a call has as its argument `input`: any, or one of a `grammar` whose `syntax` is `lark` or
+    /// `regex`. Linear.
     ///
     /// # Errors
     /// If the text is not such a list, or if two functions have one name; with the place.
@@ -165,6 +188,14 @@ impl<'t> Tools<'t> {
             }
             _ => {}
         }
+        let in_lark = |tool: &&Tool<'_>| matches!(tool.input, Some(ToolInput::Lark(_)));
+        if let Some(tool) = self.tools.iter().find(in_lark)
+            && !CallLayout::of(calling.spelling).style.is_empty()
+        {
+            let message = format!("the text of {} cannot be held to Lark", quoted(&tool.name));
+            let hint = format!("{} writes arguments in no JSON; `regex` can be had", calling.spelling);
+            return Err(GrammarError::unsupported(message).with_hint(hint));
+        }
         Ok(tags::structural_tag(&self.tools, calling).to_string())
     }
 
@@ -204,7 +235,9 @@ impl<'t> Tools<'t> {
         automata: &AutomataCache,
     ) -> Result<Grammar, GrammarError> {
         let tag = self.structural_tag(calling)?;
-        let called: Vec<&Tool<'_>> = tags::called(&self.tools, calling);
+        let mut called: Vec<&Tool<'_>> = tags::called(&self.tools, calling);
+        // The others have no schema in the tag.
+        called.retain(|tool| !matches!(tool.input, Some(ToolInput::Lark(_))));
         let places = || TagPlaces::new(self.text, &called, &tag);
         match Grammar::parse_by(Syntax::StructuralTag, &tag, schemas, limits, automata) {
             Ok(grammar) if grammar.warnings().is_empty() => Ok(grammar),
@@ -227,7 +260,8 @@ impl<'t> ToolListReader<'t, '_> {
     /// Reads a function; returns it with the place of its name.
     fn tool(&self, node: NodeId) -> Result<(Tool<'t>, NodeId), GrammarError> {
         let kind = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind));
-        if let Some(kind) = kind.filter(|&kind| kind != "function") {
+        let is_custom = kind == Some("custom") && self.documents.member(node, "custom").is_none();
+        if let Some(kind) = kind.filter(|&kind| kind != "function" && !is_custom) {
             let message = format!("tools of type {} are not supported", quoted(kind));
             return Err(self.place(GrammarError::unsupported(message), node));
         }
@@ -240,11 +274,25 @@ impl<'t> ToolListReader<'t, '_> {
             let error = self.wrong(at, format!("{} is no name of a function", quoted(name)));
             return Err(error.with_hint("names have up to 64 letters, digits, `_`, `-` and `.`"));
         }
-        let parameters = self.schema(function)?.map(|schema| {
+        let schema = if is_custom { None } else { self.schema(function)? };
+        let parameters = schema.map(|schema| {
             let span = self.documents.span(schema);
             (&self.text[span.range()], span)
         });
-        Ok((Tool { name: name.to_owned(), parameters }, at))
+        let input = is_custom.then(|| self.input(node)).transpose()?;
+        Ok((Tool { name: name.to_owned(), parameters, input }, at))
+    }
+
+    /// The text that a `custom` tool takes.
+    fn input(&self, node: NodeId) -> Result<ToolInput, GrammarError> {
+        let Some(format) = self.documents.member(node, "format") else { return Ok(ToolInput::Any) };
+        let text = |key| self.documents.member(format, key).and_then(|node| self.documents.string(node));
+        match (text("type"), text("syntax"), text("definition")) {
+            (Some("text"), ..) => Ok(ToolInput::Any),
+            (Some("grammar"), Some("regex"), Some(text)) => Ok(ToolInput::Regex(text.to_owned())),
+            (Some("grammar"), Some("lark"), Some(text)) => Ok(ToolInput::Lark(text.to_owned())),
+            _ => Err(self.wrong(format, "the type is `text`, or `grammar` with a syntax and a definition")),
+        }
     }
 
     /// The schema of a function's arguments, under any of its names.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Calling, Choice, Spelling, Tool, spelling::CallLayout};
+use super::{Calling, Choice, Spelling, Tool, ToolInput, spelling::CallLayout};
 use crate::grammar::structural;
 
 /// The marks of thinking, which free text may not hold.
@@ -112,6 +112,10 @@ impl TagWriter<'_> {
 
 /// The arguments of a function.
 fn arguments(layout: &CallLayout, tool: &Tool<'_>) -> Value {
+    if let Some(ToolInput::Lark(lark)) = &tool.input {
+        let lark = json!({ "type": "grammar", "grammar": lark, "syntax": "lark", "style": "json_string" });
+        return sequence([text("{\"input\":"), optional(text(" ")), text("\""), lark, text("\"}")]);
+    }
     let schema = tool.parameters();
     match layout.style {
         "" => json!({ "type": "json_schema", "json_schema": schema }),

@@ -87,14 +87,23 @@ fn responses_are_chats_in_other_words() {
 }
 
 #[test]
-fn a_custom_tool_is_a_function_of_a_text() {
+fn the_template_sees_a_custom_tool_as_a_function_of_a_text() {
     let format = json!({ "type": "grammar", "syntax": "regex", "definition": "[a-z]+" });
     let body = json!({ "input": "Hi", "tools": [{ "type": "custom", "name": "sh", "format": format }] });
     let (chat, shape) = translated(Endpoint::Responses, &body).unwrap();
-    assert_eq!(chat["tools"][0]["parameters"]["properties"]["input"]["pattern"], "^(?:[a-z]+)$");
+    assert_eq!(chat["tools"], body["tools"]);
     assert!(shape.custom.contains("sh"));
-    assert_eq!(shape.settings["tools"], body["tools"]);
-    assert_eq!(shape.settings["tool_choice"], "auto");
+    assert_eq!((&shape.settings["tools"], &shape.settings["tool_choice"]), (&body["tools"], &json!("auto")));
+    let prompts = Asked::read(
+        body.to_string().as_bytes(),
+        Endpoint::Responses,
+        1000,
+        &SchemaRules::default(),
+        Some(Spelling::Hermes),
+    );
+    let PromptAsked::Chat(prompt) = &prompts.unwrap().prompts[0] else { panic!("no chat") };
+    let input = &prompt.tools[0]["function"]["parameters"]["properties"]["input"];
+    assert_eq!(input["description"], "A text of this grammar (regex):\n[a-z]+");
 }
 
 #[test]

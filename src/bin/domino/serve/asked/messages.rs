@@ -34,11 +34,8 @@ pub(super) fn translate(text: &str) -> Result<Vec<u8>, Problem> {
     chat.set("max_tokens", asked.value::<u64>("max_tokens", "a whole number, 1 or more")?);
     chat.set("stop", asked.value::<Vec<String>>("stop_sequences", "a list of strings")?);
     let list = asked.peek("tools");
-    for tool in asked.objects("tools")?.unwrap_or_default() {
-        check_tool(tool)?;
-    }
-    let list = list.map(serde_json::from_str::<Box<RawValue>>).and_then(Result::ok);
-    chat.set("tools", list);
+    asked.objects("tools")?.into_iter().flatten().try_for_each(check_tool)?;
+    chat.set("tools", list.map(serde_json::from_str::<Box<RawValue>>).and_then(Result::ok));
     if let Some(choice) = asked.object("tool_choice")? {
         choose(choice, &mut chat)?;
     }

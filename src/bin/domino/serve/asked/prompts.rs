@@ -65,6 +65,16 @@ fn shown(mut tool: Value) -> Value {
         return tool;
     }
     let mut function = Map::new();
+    if tool["type"] == "custom" {
+        let mut input = json!({ "type": "string" });
+        if let Some(grammar) = tool["format"]["definition"].as_str() {
+            let syntax = tool["format"]["syntax"].as_str().unwrap_or_default();
+            input["description"] = format!("A text of this grammar ({syntax}):\n{grammar}").into();
+        }
+        let properties = json!({ "input": input });
+        let parameters = json!({ "type": "object", "properties": properties, "required": ["input"] });
+        function.insert("parameters".to_owned(), parameters);
+    }
     for (theirs, ours) in [
         ("name", "name"),
         ("description", "description"),

@@ -75,12 +75,9 @@ pub(super) fn translate(text: &str) -> Result<(Vec<u8>, AnswerShape), Problem> {
         text.ignore(&["verbosity"]);
         text.end()?;
     }
-    let sent = asked.value::<Vec<Box<RawValue>>>("tools", "a list of tools")?.unwrap_or_default();
-    let mut list = Vec::with_capacity(sent.len());
-    for (index, sent) in sent.iter().map(|sent| sent.get()).enumerate() {
-        list.push(read_tool(SentObject::read(sent, format!("tools[{index}]"))?, sent, &mut shape)?);
-    }
-    chat.set("tools", (!list.is_empty()).then_some(list));
+    let list = asked.peek("tools");
+    asked.objects("tools")?.into_iter().flatten().try_for_each(|tool| check_tool(tool, &mut shape))?;
+    chat.set("tools", list.map(serde_json::from_str::<Box<RawValue>>).and_then(Result::ok));
     if asked.is_text("tool_choice") {
         chat.set("tool_choice", asked.text("tool_choice")?);
     } else if let Some(choice) = asked.object("tool_choice")? {
@@ -164,46 +161,19 @@ fn input(asked: &mut SentObject<'_>, turns: &mut ChatTurns) -> Result<(), Proble
     items.into_iter().try_for_each(|item| turns.item(item))
 }
 
-/// A tool in the form that is known behind: a function as it was sent, and a function for one of a text.
-fn read_tool(
-    mut tool: SentObject<'_>,
-    sent: &str,
-    shape: &mut AnswerShape,
-) -> Result<Box<RawValue>, Problem> {
-    let kind = tool.needed("type")?;
-    let own = |text: &str| serde_json::from_str(text).map_err(|error| Problem::engine(error.to_string()));
-    if kind == "function" {
-        tool.ignore(&["description", "name", "parameters", "strict"]);
-        tool.end()?;
-        return own(sent);
-    }
-    if kind != "custom" {
-        return Err(tool.unsupported("type", &format!("tools of type {kind:?} are not served")));
-    }
-    let (name, description) = (tool.needed("name")?, tool.text("description")?);
-    let mut input = json!({ "type": "string" });
-    if let Some(mut format) = tool.object("format")? {
-        match format.needed("type")?.as_str() {
-            "text" => {}
-            "grammar" if format.peek("syntax") == Some(r#""regex""#) => {
-                input["pattern"] = format!("^(?:{})$", format.needed("definition")?).into();
-                format.ignore(&["syntax"]);
-            }
-            "grammar" => return Err(format.unsupported("syntax", "regex alone is served")),
-            _ => return Err(format.wrong("type", "text or grammar")),
+/// Refuses the tools of OpenAI's service, and notes those that take a text. The list goes over as it is: its
+/// form is known behind.
+fn check_tool(mut tool: SentObject<'_>, shape: &mut AnswerShape) -> Result<(), Problem> {
+    match tool.needed("type")?.as_str() {
+        "function" => tool.ignore(&["parameters", "strict"]),
+        "custom" => {
+            tool.ignore(&["format"]);
+            shape.custom.extend(tool.peek("name").and_then(|name| serde_json::from_str(name).ok()));
         }
-        format.end()?;
+        kind => return Err(tool.unsupported("type", &format!("tools of type {kind:?} are not served"))),
     }
-    tool.end()?;
-    let parameters = json!({
-        "type": "object", "properties": { "input": input }, "required": ["input"],
-        "additionalProperties": false,
-    });
-    let function = json!({
-        "type": "function", "name": name, "description": description, "parameters": parameters,
-    });
-    shape.custom.insert(name);
-    own(&function.to_string())
+    tool.ignore(&["description", "name"]);
+    tool.end()
 }
 
 /// Says which tools are called.
