@@ -212,7 +212,8 @@ impl Problem {
     pub(crate) fn renamed(mut self, names: &[(&str, &str)]) -> Self {
         for (ours, theirs) in names {
             self.message = self.message.replace(&format!("`{ours}"), &format!("`{theirs}"));
-            if let Some(rest) = self.param.as_deref().and_then(|param| param.strip_prefix(ours)) {
+            let rest = self.param.as_deref().and_then(|param| param.strip_prefix(ours));
+            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(['.', '['])) {
                 self.param = Some(format!("{theirs}{rest}"));
                 break;
             }

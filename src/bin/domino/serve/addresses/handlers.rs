@@ -115,7 +115,8 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
     let (stream, (include_usage, include_passes)) = (asked.stream, asked.include);
     let logprobs = asked.drawing.options.logprobs.is_some();
     let report = schema_report(server, &asked, &caller).await?;
-    let order = order(server, asked, &caller).await?;
+    let order = order(server, asked, &caller).await;
+    let order = order.map_err(|problem| problem.renamed(endpoint.words()))?;
     let choices = order.texts();
     let told = told_of_grammar(order.grammar.as_ref(), report);
     let prompt = order.prompts.first().map_or(0, |prompt| prompt.tokens.len());

@@ -24,7 +24,8 @@ fn is_chat(endpoint: Endpoint, body: &Value, chat: &Value) {
 fn refused(endpoint: Endpoint, body: &Value) -> (String, String) {
     let text = body.to_string();
     let read = Asked::read(text.as_bytes(), endpoint, 1000, &SchemaRules::default(), Some(Spelling::Hermes));
-    let error = read.expect_err(&text).to_json()["error"].take();
+    let problem = read.expect_err(&text);
+    let error = problem.to_json()["error"].take();
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
     (text("code"), text("param"))
 }

@@ -114,6 +114,26 @@ impl Endpoint {
             Self::Messages => "messages",
         }
     }
+
+    /// Names of fields of chats, and what its API calls them, the longest first.
+    pub(crate) fn words(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Chat | Self::Completions => &[],
+            Self::Responses => &[
+                ("messages", "input"),
+                ("response_format.json_schema", "text.format"),
+                ("response_format", "text.format"),
+                ("max_completion_tokens", "max_output_tokens"),
+                ("reasoning_effort", "reasoning.effort"),
+            ],
+            Self::Messages => &[
+                ("response_format.json_schema", "output_config.format"),
+                ("response_format", "output_config.format"),
+                ("stop", "stop_sequences"),
+                ("enable_thinking", "thinking"),
+            ],
+        }
+    }
 }
 
 #[cfg(test)]

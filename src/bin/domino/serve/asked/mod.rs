@@ -75,23 +75,6 @@ pub(crate) struct Asked {
     pub(crate) shape: AnswerShape,
 }
 
-/// Names of fields of chats, and those in the Responses API.
-const IN_RESPONSES: [(&str, &str); 5] = [
-    ("messages", "input"),
-    ("response_format.json_schema", "text.format"),
-    ("response_format", "text.format"),
-    ("max_completion_tokens", "max_output_tokens"),
-    ("reasoning_effort", "reasoning.effort"),
-];
-
-/// Names of fields of chats, and those in the Messages API.
-const IN_MESSAGES: [(&str, &str); 4] = [
-    ("response_format.json_schema", "output_config.format"),
-    ("response_format", "output_config.format"),
-    ("stop", "stop_sequences"),
-    ("enable_thinking", "thinking"),
-];
-
 impl Asked {
     /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes; `spelling` is how the model
     /// writes calls, if that is known.
@@ -106,16 +89,16 @@ impl Asked {
             let wrong = |_| Problem::bad_request("invalid_json", "the body is not UTF-8");
             std::str::from_utf8(bytes).map_err(wrong)
         };
-        let as_chat = |bytes: &[u8]| Self::read_own(bytes, Endpoint::Chat, most_grammar, schemas, spelling);
+        let as_chat = |bytes: &[u8]| {
+            let read = Self::read_own(bytes, Endpoint::Chat, most_grammar, schemas, spelling);
+            read.map_err(|problem| problem.renamed(endpoint.words()))
+        };
         match endpoint {
             Endpoint::Responses => {
                 let (body, shape) = responses::translate(text()?)?;
-                let asked = as_chat(&body).map_err(|problem| problem.renamed(&IN_RESPONSES))?;
-                Ok(Self { shape, ..asked })
+                Ok(Self { shape, ..as_chat(&body)? })
             }
-            Endpoint::Messages => {
-                as_chat(&messages::translate(text()?)?).map_err(|problem| problem.renamed(&IN_MESSAGES))
-            }
+            Endpoint::Messages => as_chat(&messages::translate(text()?)?),
             Endpoint::Chat | Endpoint::Completions => {
                 Self::read_own(bytes, endpoint, most_grammar, schemas, spelling)
             }
