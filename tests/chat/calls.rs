@@ -32,50 +32,54 @@ fn each(argument: &str) -> String {
 
 const VALUE: &str = "{{ v if v is string else v | tojson }}";
 
+/// A template of GLM, in which tags are on lines of their own or not.
+fn glm(line: &str) -> String {
+    let argument = each(&format!(
+        "{{{{- '<arg_key>' + k + '</arg_key>{line}<arg_value>' }}}}{VALUE}{{{{- '</arg_value>{line}' }}}}"
+    ));
+    let call = format!("{{{{- '\\n<tool_call>' + f.name + '{line}' }}}}{argument}{{{{- '</tool_call>' }}}}");
+    short("", "", &call, "")
+}
+
+/// A template of DeepSeek V3.2 or V4.
+fn dsml(tag: &str) -> String {
+    let told = "('true' if v is string else 'false')";
+    let argument = each(&format!(
+        "{{{{- '\\n<' + d + 'parameter name=\"' + k + '\" string=\"' + {told} + '\">' }}}}{VALUE}\
+     {{{{- '</' + d + 'parameter>' }}}}"
+    ));
+    short(
+        "{%- set d = '｜DSML｜' %}",
+        &format!("{{{{- '\\n\\n<' + d + '{tag}>' }}}}"),
+        &format!(
+            "{{{{- '\\n<' + d + 'invoke name=\"' + f.name + '\">' }}}}{argument}\
+         {{{{- '\\n</' + d + 'invoke>' }}}}"
+        ),
+        &format!("{{{{- '\\n</' + d + '{tag}>' }}}}"),
+    )
+}
+
+/// A template of Gemma 4 or FunctionGemma.
+fn gemma(begin: &str, mark: &str, end: &str) -> String {
+    let value = format!(
+        "{{%- macro value(v) %}}{{%- if v is string %}}{{{{- '{mark}' + v + '{mark}' }}}}\
+     {{%- elif v is boolean or v is none %}}{{{{- v | tojson }}}}\
+     {{%- elif v is mapping %}}{{{{- '{{' }}}}\
+     {{%- for key, one in v | dictsort %}}{{{{- key + ':' }}}}{{{{- value(one) }}}}\
+     {{%- if not loop.last %}}{{{{- ',' }}}}{{%- endif %}}{{%- endfor %}}{{{{- '}}' }}}}\
+     {{%- elif v is sequence %}}{{{{- '[' }}}}\
+     {{%- for one in v %}}{{{{- value(one) }}}}\
+     {{%- if not loop.last %}}{{{{- ',' }}}}{{%- endif %}}{{%- endfor %}}{{{{- ']' }}}}\
+     {{%- else %}}{{{{- v }}}}{{%- endif %}}{{%- endmacro %}}"
+    );
+    let call = format!("{{{{- '{begin}call:' + f.name }}}}{{{{- value(f.arguments) }}}}{{{{- '{end}' }}}}");
+    short(&value, "", &call, "")
+}
+
 /// Families, with templates that write calls as theirs do, and the texts that end their messages.
 fn templates() -> Vec<(Spelling, String, &'static str)> {
-    let glm = |line: &str| {
-        let argument = each(&format!(
-            "{{{{- '<arg_key>' + k + '</arg_key>{line}<arg_value>' }}}}{VALUE}{{{{- '</arg_value>{line}' }}}}"
-        ));
-        let call =
-            format!("{{{{- '\\n<tool_call>' + f.name + '{line}' }}}}{argument}{{{{- '</tool_call>' }}}}");
-        short("", "", &call, "")
-    };
     let minimax =
         each(&format!("{{{{- '<parameter name=\"' + k + '\">' }}}}{VALUE}{{{{- '</parameter>\\n' }}}}"));
-    let dsml = |tag: &str| {
-        let told = "('true' if v is string else 'false')";
-        let argument = each(&format!(
-            "{{{{- '\\n<' + d + 'parameter name=\"' + k + '\" string=\"' + {told} + '\">' }}}}{VALUE}\
-             {{{{- '</' + d + 'parameter>' }}}}"
-        ));
-        short(
-            "{%- set d = '｜DSML｜' %}",
-            &format!("{{{{- '\\n\\n<' + d + '{tag}>' }}}}"),
-            &format!(
-                "{{{{- '\\n<' + d + 'invoke name=\"' + f.name + '\">' }}}}{argument}\
-                 {{{{- '\\n</' + d + 'invoke>' }}}}"
-            ),
-            &format!("{{{{- '\\n</' + d + '{tag}>' }}}}"),
-        )
-    };
-    let gemma = |begin: &str, mark: &str, end: &str| {
-        let value = format!(
-            "{{%- macro value(v) %}}{{%- if v is string %}}{{{{- '{mark}' + v + '{mark}' }}}}\
-             {{%- elif v is boolean or v is none %}}{{{{- v | tojson }}}}\
-             {{%- elif v is mapping %}}{{{{- '{{' }}}}\
-             {{%- for key, one in v | dictsort %}}{{{{- key + ':' }}}}{{{{- value(one) }}}}\
-             {{%- if not loop.last %}}{{{{- ',' }}}}{{%- endif %}}{{%- endfor %}}{{{{- '}}' }}}}\
-             {{%- elif v is sequence %}}{{{{- '[' }}}}\
-             {{%- for one in v %}}{{{{- value(one) }}}}\
-             {{%- if not loop.last %}}{{{{- ',' }}}}{{%- endif %}}{{%- endfor %}}{{{{- ']' }}}}\
-             {{%- else %}}{{{{- v }}}}{{%- endif %}}{{%- endmacro %}}"
-        );
-        let call =
-            format!("{{{{- '{begin}call:' + f.name }}}}{{{{- value(f.arguments) }}}}{{{{- '{end}' }}}}");
-        short(&value, "", &call, "")
-    };
     vec![
         (Spelling::Hermes, template("qwen2.5"), "<|im_end|>\n"),
         (Spelling::Glm, glm("\\n"), "[end]"),

@@ -53,19 +53,6 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
             format!("{content}{line}{}", all("\n", &one))
         }
         Spelling::Glm => format!("{content}{line}{}", all("\n", &|n, a| glm(n, a, "\n"))),
-        Spelling::Gemma => {
-            let all = all("", &|n, a| format!("<|tool_call>call:{n}{}<tool_call|>", bare(a, "<|\"|>")));
-            format!("{content}{all}")
-        }
-        Spelling::FunctionGemma => {
-            let one = |n: &str, a: &str| {
-                format!("<start_function_call>call:{n}{}<end_function_call>", bare(a, "<escape>"))
-            };
-            format!("{content}{}", all("", &one))
-        }
-        Spelling::MiniMax | Spelling::DeepSeekV32 | Spelling::DeepSeekV4 | Spelling::Kimi => {
-            format!("{content}{}", listed(spelling, content, calls))
-        }
         Spelling::Llama => {
             let one = |n: &str, a: &str| format!("{{\"name\": \"{n}\", \"parameters\": {a}}}");
             format!("{content}{}", all("; ", &one))
@@ -91,13 +78,14 @@ fn written(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
             format!("{content}{}", if calls.is_empty() { "" } else { &list })
         }
         Spelling::Harmony => harmony(content, calls),
-        other => panic!("{other} has no writer"),
+        _ => format!("{content}{}", listed(spelling, content, calls)),
     }
 }
 
-/// Writes arguments with bare keys, and with a mark at both ends of strings.
-fn bare(arguments: &str, mark: &str) -> String {
-    bare_value(&serde_json::from_str(arguments).unwrap(), mark)
+/// Writes a call with bare keys, and with a mark at both ends of strings.
+fn gemma(begin: &str, name: &str, arguments: &str, mark: &str, end: &str) -> String {
+    let arguments = bare_value(&serde_json::from_str(arguments).unwrap(), mark);
+    format!("{begin}call:{name}{arguments}{end}")
 }
 
 /// Writes a value as Gemma's templates do: sorted, with bare keys, and with a mark at both ends of strings.
@@ -132,12 +120,17 @@ fn listed(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
             let calls = all(&|n, a| invoked(n, a, "", ["", ""]));
             format!("\n<minimax:tool_call>\n{calls}</minimax:tool_call>")
         }
-        _ => {
+        Spelling::Gemma => all(&|n, a| gemma("<|tool_call>", n, a, "<|\"|>", "<tool_call|>")),
+        Spelling::FunctionGemma => {
+            all(&|n, a| gemma("<start_function_call>", n, a, "<escape>", "<end_function_call>"))
+        }
+        Spelling::Kimi => {
             let calls = all(&|n, a| {
                 format!("<|tool_call_begin|>functions.{n}:12<|tool_call_argument_begin|>{a}<|tool_call_end|>")
             });
             format!("<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|>")
         }
+        other => panic!("{other} has no writer"),
     };
     match (calls, content) {
         ([], _) => String::new(),

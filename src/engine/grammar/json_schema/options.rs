@@ -1,6 +1,8 @@
 //! Options for reading a schema.
 
-use super::{AutomataCache, Escapes, Numbers, Outline, SchemaError, SchemaGrammar, SchemaReport};
+use super::{
+    AutomataCache, Escapes, Numbers, Outline, SchemaError, SchemaGrammar, SchemaReport, leaf::ValueSpelling,
+};
 use crate::limits::Limits;
 
 /// A version of JSON Schema.
@@ -182,6 +184,11 @@ impl SchemaOptions {
     pub(in crate::grammar) fn delimited(mut self, delimiter: Option<&'static str>) -> Self {
         self.delimiter = delimiter;
         self
+    }
+
+    /// The spellings of values.
+    pub(super) fn spelling(&self) -> ValueSpelling {
+        ValueSpelling { escapes: self.escapes, numbers: self.numbers, delimiter: self.delimiter }
     }
 
     /// True if any white space may stand around arguments between tags.

@@ -12,8 +12,8 @@
 //!
 //! Strings are written there as they are, without quotes and escapes; all else is JSON. A text that reads as
 //! JSON of a type that the parameter may have is that value, so a string that is spelled like that is written
-//! in quotes, unless the tag says whether it is a string. Parameters come in the order of the schema, or in any where the options or the format say so,
-//! and those that are not required may be left out.
+//! in quotes, unless the tag says whether it is a string. Parameters come in the order of the schema, or in
+//! any where the options or the format say so, and those that are not required may be left out.
 
 use std::collections::HashMap;
 

@@ -41,41 +41,41 @@ pub enum Spelling {
 }
 
 /// A text of a layout.
-type Mark = &'static str;
+type LayoutText = &'static str;
 
 /// The texts of a spelling. Special tokens stand in them by their names, and `#` for a number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallLayout {
     spelling: Spelling,
     /// The name in flags and requests.
-    name: Mark,
+    name: LayoutText,
     /// Texts that are all in a chat template of the spelling.
-    shown: &'static [Mark],
+    shown: &'static [LayoutText],
     /// Texts that free text may not hold, so that it cannot be taken for a call.
-    pub(super) marks: &'static [Mark],
+    pub(super) marks: &'static [LayoutText],
     /// The texts before a function's name, between name and arguments, and behind the arguments.
-    pub(super) call: [Mark; 3],
+    pub(super) call: [LayoutText; 3],
     /// Texts of which one begins the list of calls; without any, calls begin by themselves.
-    pub(super) open: &'static [Mark],
+    pub(super) open: &'static [LayoutText],
     /// The text behind the list of calls.
-    pub(super) close: Mark,
+    pub(super) close: LayoutText,
     /// The text between calls.
-    pub(super) separator: Mark,
+    pub(super) separator: LayoutText,
     /// A text between content and calls that belongs to neither.
-    pub(super) lead: Mark,
+    pub(super) lead: LayoutText,
     /// The style of arguments that are not plain JSON.
-    pub(super) style: Mark,
+    pub(super) style: LayoutText,
 }
 
 /// The text between a function's name and its arguments in JSON.
 const ARGUMENTS: &str = "\", \"arguments\": ";
 /// The beginning and the end of a call within free text.
-const TAGS: &[Mark] = &["<tool_call>", "</tool_call>"];
-const DEEP_SEEK: &[Mark] = &["<｜tool▁calls▁begin｜>"];
-const LLAMA: &[Mark] = &["<|python_tag|>", "{\"name\":"];
-const DSML: &[Mark] = &["<｜DSML｜"];
-const KIMI: &[Mark] = &["<|tool_calls_section_begin|>"];
-const FUNCTION_GEMMA: &[Mark] = &["<start_function_call>"];
+const TAGS: &[LayoutText] = &["<tool_call>", "</tool_call>"];
+const DEEP_SEEK: &[LayoutText] = &["<｜tool▁calls▁begin｜>"];
+const LLAMA: &[LayoutText] = &["<|python_tag|>", "{\"name\":"];
+const DSML: &[LayoutText] = &["<｜DSML｜"];
+const KIMI: &[LayoutText] = &["<|tool_calls_section_begin|>"];
+const FUNCTION_GEMMA: &[LayoutText] = &["<start_function_call>"];
 
 /// The special tokens in texts of layouts.
 const TOKENS: &str = "<|python_tag|> [TOOL_CALLS] [ARGS] <｜tool▁calls▁begin｜> <｜tool▁call▁begin｜> \
@@ -136,28 +136,33 @@ const LAYOUTS: [CallLayout; 15] = [
 ];
 
 impl CallLayout {
-    const fn new(spelling: Spelling, name: Mark, shown: &'static [Mark], marks: &'static [Mark]) -> Self {
+    const fn new(
+        spelling: Spelling,
+        name: LayoutText,
+        shown: &'static [LayoutText],
+        marks: &'static [LayoutText],
+    ) -> Self {
         let (call, open) = ([""; 3], &[]);
         Self { spelling, name, shown, marks, call, open, close: "", separator: "", lead: "", style: "" }
     }
 
-    const fn call(self, begin: Mark, then: Mark, end: Mark) -> Self {
+    const fn call(self, begin: LayoutText, then: LayoutText, end: LayoutText) -> Self {
         Self { call: [begin, then, end], ..self }
     }
 
-    const fn list(self, open: &'static [Mark], close: Mark) -> Self {
+    const fn list(self, open: &'static [LayoutText], close: LayoutText) -> Self {
         Self { open, close, ..self }
     }
 
-    const fn apart(self, separator: Mark, lead: Mark) -> Self {
+    const fn apart(self, separator: LayoutText, lead: LayoutText) -> Self {
         Self { separator, lead, ..self }
     }
 
-    const fn style(self, style: Mark) -> Self {
+    const fn style(self, style: LayoutText) -> Self {
         Self { style, ..self }
     }
 
-    const fn dsml(self, open: &'static [Mark], close: Mark) -> Self {
+    const fn dsml(self, open: &'static [LayoutText], close: LayoutText) -> Self {
         self.call("<｜DSML｜invoke name=\"", "\">\n", "</｜DSML｜invoke>\n")
             .list(open, close)
             .apart("", "\n\n")

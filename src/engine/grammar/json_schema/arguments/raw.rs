@@ -26,22 +26,22 @@ use crate::{
 const BEGIN: &str = ">";
 
 /// A text around names and values.
-type Mark = &'static str;
+type TagText = &'static str;
 
 /// A way to write arguments between tags: the texts around names and values.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::grammar) struct ArgumentMarks {
     /// The name of the style in structural tags.
-    pub(in crate::grammar) style: Mark,
+    pub(in crate::grammar) style: TagText,
     /// The text before a name.
-    pub(in crate::grammar) key: Mark,
+    pub(in crate::grammar) key: TagText,
     /// The text behind a name. White space may follow if a tag ends with it.
-    pub(in crate::grammar) named: Mark,
+    pub(in crate::grammar) named: TagText,
     /// The texts before a string, and before JSON, but for the `>` at their ends. If they are alike, the
     /// value itself tells what it is.
-    pub(in crate::grammar) values: [Mark; 2],
+    pub(in crate::grammar) values: [TagText; 2],
     /// The closing tag, which ends an argument.
-    pub(in crate::grammar) end: Mark,
+    pub(in crate::grammar) end: TagText,
     /// True if a line feed at either end of a string belongs to the tags.
     is_on_lines: bool,
 }
@@ -60,7 +60,7 @@ const STYLES: [ArgumentMarks; 4] = [
 ];
 
 impl ArgumentMarks {
-    const fn new(style: Mark, [key, named]: [Mark; 2], values: [Mark; 2], end: Mark) -> Self {
+    const fn new(style: TagText, [key, named]: [TagText; 2], values: [TagText; 2], end: TagText) -> Self {
         // Only Qwen's template writes values on lines of their own.
         Self { style, key, named, values, end, is_on_lines: named.is_empty() }
     }
@@ -105,7 +105,7 @@ enum SharedRaw {
     /// Any string.
     All(ArgumentTypes, &'static ArgumentMarks),
     /// Strings in which this pattern has a match.
-    Pattern(Mark),
+    Pattern(TagText),
     /// Texts that read as JSON; with `true`, also those cut off inside of a string.
     Json(ArgumentTypes, bool),
 }
@@ -206,7 +206,7 @@ impl<'a> RawWriter<'a> {
                 Ok(set.windows().next().map_or_else(CharDfa::none, |(_, _, dfa)| dfa.clone()))
             })
         };
-        let fixed = |pattern: Mark| one(SharedRaw::Pattern(pattern), &|| pattern.to_owned());
+        let fixed = |pattern: TagText| one(SharedRaw::Pattern(pattern), &|| pattern.to_owned());
         let others = reading.of_others();
         let part = |cut: bool| match others.has_others() {
             true => one(SharedRaw::Json(others, cut), &|| json(&others, cut)),

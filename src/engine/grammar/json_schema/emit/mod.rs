@@ -106,11 +106,7 @@ pub(super) fn emit(
         (None, _) => None,
     };
     let mut emitter = SchemaEmitter {
-        spelling: ValueSpelling {
-            escapes: options.escapes,
-            numbers: options.numbers,
-            delimiter: options.delimiter,
-        },
+        spelling: options.spelling(),
         algebra,
         builder,
         marks: HashMap::new(),
@@ -134,10 +130,8 @@ pub(super) fn emit(
         span: Span::default(),
         node: start,
     };
-    if options.delimiter.is_none() {
-        let strings = StringSet::common(emitter.spelling, emitter.algebra.automata.common);
-        emitter.algebra.fitting(strings)?.into_iter().for_each(|common| emitter.builder.in_common(common));
-    }
+    let strings = StringSet::common(emitter.spelling, emitter.algebra.automata.common);
+    emitter.algebra.fitting(strings)?.into_iter().for_each(|common| emitter.builder.in_common(common));
     emitter.root(root)?;
     while let Some((id, level, name)) = emitter.open.pop() {
         emitter.rule(id, level, &name)?;

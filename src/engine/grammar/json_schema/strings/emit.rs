@@ -267,14 +267,17 @@ recipe!(AnyCharacters, |_| 0, |_| true);
 
 impl StringSet {
     /// The automata that terminals made of sets of strings mostly agree with: all strings, all strings with
-    /// the closing quote alone, and all strings without quotes.
+    /// the closing quote alone, and all strings without quotes. None for text that is no JSON.
     pub(in super::super) fn common(
         spelling: ValueSpelling,
         automata: &AutomataCache,
-    ) -> Result<[Automaton; 3], LeafError> {
+    ) -> Result<Vec<Automaton>, LeafError> {
         let style = Style::of(spelling);
+        if style == Style::Plain {
+            return Ok(Vec::new());
+        }
         let any = |which, quotes| common(which, style, automata, || spell(&CharDfa::all(), style, quotes));
-        Ok([
+        Ok(vec![
             any_string(style, automata)?,
             any(AnyCharacters::Rest, (false, true))?,
             any(AnyCharacters::Inside, (false, false))?,
