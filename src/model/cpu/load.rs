@@ -23,8 +23,9 @@ pub struct CandleModel {
 impl CandleModel {
     /// Loads a Hugging Face folder (`config.json`, and `model.safetensors` or the shards that
     /// `model.safetensors.index.json` names, in F32, F16 or BF16), or a GGUF file (`*.gguf`; the first of the
-    /// parts if it is in parts) in one of these formats or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K.
-    /// Reads every weight once, and packs them on all threads: 0.6 s for 1 GB in the page cache.
+    /// parts if it is in parts) in one of these formats or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K,
+    /// IQ4_NL, IQ4_XS (the last two become Q8_0). Reads every weight once, and packs them on all threads:
+    /// 0.6 s for 1 GB in the page cache.
     ///
     /// # Errors
     /// If a file is missing, unreadable, damaged or cut short; if the architecture or a variation of it is
