@@ -64,7 +64,8 @@ impl FromStr for Format {
 }
 
 /// All formats, for error messages.
-pub(crate) const NAMES: &str = "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K";
+pub(crate) const NAMES: &str =
+    "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL and IQ4_XS";
 
 impl Format {
     /// The format with this number among `ggml_type`.
@@ -157,10 +158,8 @@ pub(crate) fn ggml_name(number: u32) -> String {
         17 => "IQ2_XS",
         18 => "IQ3_XXS",
         19 => "IQ1_S",
-        20 => "IQ4_NL",
         21 => "IQ3_S",
         22 => "IQ2_S",
-        23 => "IQ4_XS",
         24 => "I8",
         25 => "I16",
         26 => "I32",

@@ -24,8 +24,17 @@ fn checkpoints() -> Vec<PathBuf> {
         "qwen2_tied_yarn",
         "qwen3_biases_untied",
         "qwen3_moe_shares",
+        "gemma4_shared",
     ];
-    let files = ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
+    let files = [
+        "llama_q8_0",
+        "llama_q4_0",
+        "mistral_f16",
+        "qwen2_q4_k_m",
+        "qwen3_q5_k_m",
+        "mistral_q6_k",
+        "gemma4_q4_0",
+    ];
     folders.into_iter().map(fixture).chain(files.into_iter().map(gguf_fixture)).collect()
 }
 
@@ -47,6 +56,26 @@ fn some_tokens(random: &mut StdRng, ids: u32) -> TokenSet {
 struct Lane {
     alone: CandleModel,
     rest: Vec<TokenId>,
+}
+
+/// Layers of Gemma 4 have heads of two sizes, and some read the keys of others.
+#[test]
+fn a_cache_of_heads_of_two_sizes_is_copied_and_counted_as_a_whole() {
+    let path = fixture("gemma4_shared");
+    let mut batch = batch(&path, 2);
+    let tokens: Vec<TokenId> = (0..40).map(|index| TokenId::new(index * 7 % 97)).collect();
+    let input = |sequence, tokens, rows| [BatchInput { sequence, tokens, rows }];
+    let whole = batch.forward(&input(0, &tokens, Rows::All)).unwrap().remove(0);
+    let size = batch.copied_block().unwrap();
+    for block in 0..2 {
+        let copy = batch.copy_out(0, block * size..(block + 1) * size).unwrap();
+        assert!(batch.copy_in(1, &copy));
+    }
+    let rest = batch.forward(&input(1, &tokens[32..], Rows::Last)).unwrap().remove(0);
+    assert_eq!((rest.row(0), rest.rows()), (whole.row(39), 1));
+    // Two heads of keys and of values: of 8 numbers in two layers and of 16 in one; and two tables.
+    let cache = CandleModel::estimate(&path, &LoadOptions::default()).unwrap().cache;
+    assert_eq!(cache, 4 * 64 * (2 * 2 * (2 * 8 + 16) + 8 + 16));
 }
 
 #[test]

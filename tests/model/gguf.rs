@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::model::runner::fixture;
 
 /// Files that experiments/train/fixtures/make_gguf_fixtures.py writes. All quantisations are among them.
-pub(crate) const FIXTURES: [&str; 12] = [
+pub(crate) const FIXTURES: [&str; 13] = [
     "llama_q8_0",
     "llama_q4_0",
     "mistral_f16",
@@ -31,6 +31,7 @@ pub(crate) const FIXTURES: [&str; 12] = [
     "granite_q8_0",
     "qwen35_q8_0",
     "qwen35moe_q5_1",
+    "gemma4_q4_0",
 ];
 
 /// Largest difference allowed, relative to the largest logit. Weights are the same numbers, so only the order

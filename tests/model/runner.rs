@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
 /// Checkpoints that experiments/train/fixtures/make_model_fixtures.py writes.
-pub(crate) const FIXTURES: [&str; 23] = [
+pub(crate) const FIXTURES: [&str; 25] = [
     "mistral_tied",
     "mistral_untied_window",
     "llama_mha_untied",
@@ -37,6 +37,8 @@ pub(crate) const FIXTURES: [&str; 23] = [
     "qwen3_5_image",
     "qwen3_moe_shares",
     "qwen3_5_moe_shared",
+    "gemma4_shared",
+    "gemma4_image",
 ];
 
 /// Largest difference allowed, relative to the largest logit.

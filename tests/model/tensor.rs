@@ -26,18 +26,21 @@ fn fixtures() -> Vec<PathBuf> {
 }
 
 /// Checkpoints that only our own kernels compute.
-const ON_CPU: [&str; 6] = [
+const ON_CPU: [&str; 9] = [
     "qwen3_5_tied",
     "qwen3_5_image",
     "qwen3_moe_shares",
     "qwen3_5_moe_shared",
+    "gemma4_shared",
+    "gemma4_image",
     "qwen35_q8_0",
     "qwen35moe_q5_1",
+    "gemma4_q4_0",
 ];
 
 #[test]
-fn models_with_states_or_experts_are_refused_with_who_computes_them() {
-    for name in &ON_CPU[..4] {
+fn models_that_only_our_kernels_compute_are_refused_with_who_computes_them() {
+    for name in &ON_CPU[..6] {
         let error = TensorModel::load(runner::fixture(name), &LoadOptions::default(), Placement::CPU);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("computed on the CPU"), "{error}");

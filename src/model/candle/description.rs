@@ -20,8 +20,6 @@ pub struct ModelDescription {
     pub name: Option<String>,
     /// Layers.
     pub layers: usize,
-    /// Layers of a text's cache: more than the model has where some convolve, whose inputs are kept.
-    pub cache_layers: usize,
     /// Numbers that stand for a token between layers.
     pub hidden: usize,
     /// Numbers inside of a layer's multilayer perceptron.
@@ -44,6 +42,8 @@ pub struct ModelDescription {
     pub formats: Vec<FormatShare>,
     /// Bytes that the weights take in memory.
     pub memory: u64,
+    /// Layers of a text's cache, heads of keys and values, and numbers of a head, for each size of heads.
+    caches: Vec<[usize; 3]>,
 }
 
 /// Share of a model that is stored in a format.
@@ -98,7 +98,6 @@ impl ModelDescription {
                 architecture,
                 name,
                 layers: config.layers,
-                cache_layers: config.cache_layers(),
                 hidden: config.hidden,
                 intermediate: config.intermediate,
                 heads: config.heads,
@@ -110,6 +109,7 @@ impl ModelDescription {
                 tied: config.tied,
                 formats,
                 memory: transformer::size(weights, &config)?,
+                caches: config.caches(),
             })
         })
     }
@@ -118,9 +118,11 @@ impl ModelDescription {
     /// `u64`.
     #[must_use]
     pub fn cache(&self, kv: KvFormat, tokens: usize) -> Option<u64> {
-        let factors =
-            [Some(2), Some(self.cache_layers), Some(self.kv_heads), kv.bytes(self.head_dim), Some(tokens)];
-        factors.into_iter().try_fold(1_u64, |bytes, factor| bytes.checked_mul(u64::try_from(factor?).ok()?))
+        self.caches.iter().try_fold(0_u64, |sum, &[layers, heads, size]| {
+            let factors = [Some(2), Some(layers), Some(heads), kv.bytes(size), Some(tokens)];
+            let times = |bytes: u64, factor: Option<usize>| bytes.checked_mul(u64::try_from(factor?).ok()?);
+            sum.checked_add(factors.into_iter().try_fold(1, times)?)
+        })
     }
 }
 

@@ -154,8 +154,7 @@ impl CandleBatch {
 
 /// An empty cache for `context` tokens.
 fn cache(config: &Config, context: usize, kv: KvFormat) -> candle_core::Result<CpuCache> {
-    let sizes = [config.kv_heads, context, config.head_dim];
-    Ok(CpuCache::new(config.cache_layers(), sizes, kv)?.with_states(config.state_layers()))
+    Ok(CpuCache::new(&config.caches(), context, kv)?.with_states(config.state_layers()))
 }
 
 /// Concatenates the rows of two passes.

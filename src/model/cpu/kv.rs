@@ -487,7 +487,8 @@ impl<'a> KvBlocks<'a> {
 /// Keys and values of all layers, and the states of those that have them in place of these.
 #[derive(Debug)]
 pub(crate) struct CpuCache {
-    memory: KvMemory,
+    /// Layers whose heads have the same sizes, one group after the other.
+    memories: Vec<KvMemory>,
     context: usize,
     len: usize,
     /// The most tokens that were written.
@@ -498,13 +499,27 @@ pub(crate) struct CpuCache {
 }
 
 impl CpuCache {
-    /// An empty cache for `context` tokens. Its memory is taken as they come.
+    /// An empty cache for `context` tokens, of some layers, with heads and numbers of a head, one after the
+    /// other. Its memory is taken as tokens come.
     ///
     /// # Errors
     /// If its bytes exceed the address space.
-    pub(crate) fn new(layers: usize, sizes: [usize; 3], format: KvFormat) -> Result<Self> {
-        let memory = KvMemory::new(layers, sizes, format)?;
-        Ok(Self { memory, context: sizes[1], len: 0, written: 0, states: Vec::new(), tokens: Vec::new() })
+    pub(crate) fn new(layers: &[[usize; 3]], context: usize, format: KvFormat) -> Result<Self> {
+        let memory =
+            |&[layers, heads, size]: &[usize; 3]| KvMemory::new(layers, [heads, context, size], format);
+        let memories = layers.iter().map(memory).collect::<Result<_>>()?;
+        Ok(Self { memories, context, len: 0, written: 0, states: Vec::new(), tokens: Vec::new() })
+    }
+
+    /// The number of the memory that has a layer, and the layer's number there.
+    fn place(&self, mut layer: usize) -> Result<(usize, usize)> {
+        for (index, memory) in self.memories.iter().enumerate() {
+            if layer < memory.layers {
+                return Ok((index, layer));
+            }
+            layer -= memory.layers;
+        }
+        candle_core::bail!("no such layer in the cache")
     }
 
     /// Gives the empty cache states of this many layers.
@@ -552,8 +567,9 @@ impl CpuCache {
     /// Number of tokens for which a text of `tokens` tokens takes memory: whole spans and pages, at most the
     /// context.
     pub(crate) fn reserved(&self, tokens: usize) -> usize {
-        let bytes = self.memory.taken(tokens.min(self.context));
-        bytes.div_ceil(self.memory.of_position().max(1)).min(self.context)
+        let taken = self.memories.iter().map(|memory| memory.taken(tokens.min(self.context)));
+        let of_position: usize = self.memories.iter().map(KvMemory::of_position).sum();
+        taken.sum::<usize>().div_ceil(of_position.max(1)).min(self.context)
     }
 
     /// Number of tokens for which this cache has taken memory, or will have when it holds `len`.
@@ -566,7 +582,8 @@ impl CpuCache {
     /// # Errors
     /// If there is no room for the copy; then nothing changes.
     pub(crate) fn shrink(&mut self) -> Result<()> {
-        self.memory = self.memory.shrunk(self.len)?;
+        let shrunk = self.memories.iter().map(|memory| memory.shrunk(self.len));
+        self.memories = shrunk.collect::<Result<_>>()?;
         self.written = self.len;
         Ok(())
     }
@@ -588,10 +605,21 @@ impl CpuCache {
         values: &Tensor,
     ) -> Result<(KvBlocks<'_>, KvBlocks<'_>)> {
         let count = keys.dim(1)?.max(values.dim(1)?);
-        self.memory.write(layer, Side::Keys, keys, self.len)?;
-        self.memory.write(layer, Side::Values, values, self.len)?;
+        let (memory, own) = self.place(layer)?;
+        self.memories[memory].write(own, Side::Keys, keys, self.len)?;
+        self.memories[memory].write(own, Side::Values, values, self.len)?;
         self.written = self.written.max(self.len + count);
-        Ok((self.memory.side(layer, Side::Keys), self.memory.side(layer, Side::Values)))
+        self.sides(layer)
+    }
+
+    /// Returns the keys and values of a layer, also those that this pass wrote.
+    ///
+    /// # Errors
+    /// If there is no such layer.
+    pub(crate) fn sides(&self, layer: usize) -> Result<(KvBlocks<'_>, KvBlocks<'_>)> {
+        let (memory, layer) = self.place(layer)?;
+        let memory = &self.memories[memory];
+        Ok((memory.side(layer, Side::Keys), memory.side(layer, Side::Values)))
     }
 
     /// Writes the inputs `rows` (`[n, width]`) of the convolution of the tokens after the ones held, in the
@@ -603,9 +631,10 @@ impl CpuCache {
     pub(crate) fn extend_rows(&mut self, layer: usize, rows: &Tensor, before: usize) -> Result<Vec<f32>> {
         let (count, width) = rows.dims2()?;
         let end = self.len + count;
-        self.memory.write_rows(layer, rows, self.len)?;
+        let (memory, layer) = self.place(layer)?;
+        self.memories[memory].write_rows(layer, rows, self.len)?;
         self.written = self.written.max(end);
-        Ok(self.memory.rows(layer, self.len.saturating_sub(before)..end, width))
+        Ok(self.memories[memory].rows(layer, self.len.saturating_sub(before)..end, width))
     }
 
     /// Commits tokens that were written to every layer.
@@ -631,8 +660,13 @@ impl CpuCache {
         if !whole || positions.is_empty() || positions.end > self.len || !self.states.is_empty() {
             return None;
         }
-        let bytes = self.memory.copy_out(positions.start / KEYS..positions.end / KEYS);
-        Some(KvCopy::new(positions.len(), bytes))
+        let blocks = positions.start / KEYS..positions.end / KEYS;
+        let copies = self.memories.iter().map(|memory| memory.copy_out(blocks.clone()));
+        let bytes = copies.reduce(|mut all, more| {
+            all.extend(more);
+            all
+        });
+        Some(KvCopy::new(positions.len(), bytes?))
     }
 
     /// Appends copied keys and values to whole blocks; says whether that was done.
@@ -640,11 +674,16 @@ impl CpuCache {
         let positions = copy.positions();
         let whole = self.len.is_multiple_of(KEYS) && positions.is_multiple_of(KEYS);
         let blocks = self.len / KEYS..(self.len + positions) / KEYS;
-        let size = self.memory.copied(blocks.len());
+        let size: usize = self.memories.iter().map(|memory| memory.copied(blocks.len())).sum();
         if !whole || self.len + positions > self.context || size != copy.bytes() || !self.states.is_empty() {
             return false;
         }
-        self.memory.copy_in(blocks, copy.content());
+        let mut rest = copy.content();
+        for memory in &mut self.memories {
+            let (own, after) = rest.split_at(memory.copied(blocks.len()));
+            memory.copy_in(blocks.clone(), own);
+            rest = after;
+        }
         self.len += positions;
         self.written = self.written.max(self.len);
         true
@@ -653,7 +692,7 @@ impl CpuCache {
     /// The memory of keys and values.
     #[cfg(test)]
     pub(crate) fn memory(&self) -> &KvMemory {
-        &self.memory
+        &self.memories[0]
     }
 }
 

@@ -23,8 +23,9 @@ pub struct CandleModel {
 impl CandleModel {
     /// Loads a Hugging Face folder (`config.json`, and `model.safetensors` or the shards that
     /// `model.safetensors.index.json` names, in F32, F16 or BF16), or a GGUF file (`*.gguf`; the first of the
-    /// parts if it is in parts) in one of these formats or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K.
-    /// Reads every weight once, and packs them on all threads: 0.6 s for 1 GB in the page cache.
+    /// parts if it is in parts) in one of these formats or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K,
+    /// IQ4_NL, IQ4_XS (the last two become Q8_0). Reads every weight once, and packs them on all threads:
+    /// 0.6 s for 1 GB in the page cache.
     ///
     /// # Errors
     /// If a file is missing, unreadable, damaged or cut short; if the architecture or a variation of it is
@@ -291,7 +292,7 @@ mod tests {
     #[test]
     fn a_mistake_in_a_description_shows() {
         type Mistake = (&'static str, &'static str, fn(&mut Config));
-        let mistakes: [Mistake; 23] = [
+        let mistakes: [Mistake; 36] = [
             ("gemma3_tied", "norms as they are stored", |config| config.norms.less_one = false),
             ("gemma3_tied", "SiLU", |config| config.activation = Activation::Silu),
             ("gemma3_tied", "an unscaled embedding", |config| config.scales.embedding = 1.0),
@@ -321,6 +322,21 @@ mod tests {
                 config.experts.as_mut().unwrap().normalised = true;
             }),
             ("qwen3_5_moe_shared", "one expert less", |config| config.experts.as_mut().unwrap().used -= 1),
+            ("gemma4_shared", "values as they are", |config| config.norms.values = false),
+            ("gemma4_shared", "the usual scale of attention", |config| config.scales.attention = None),
+            ("gemma4_shared", "whole heads rotate", |config| config.rope.scaling = Scaling::None),
+            ("gemma4_shared", "the first numbers rotate, in pairs of their own", |config| {
+                (config.rope.scaling, config.rotary_dim) = (Scaling::None, 4);
+            }),
+            ("gemma4_shared", "one base", |config| config.window_rope = Some(config.rope.clone())),
+            ("gemma4_shared", "no cap", |config| config.scales.cap = None),
+            ("gemma4_shared", "no factors after layers", |config| config.scales.by_layer = false),
+            ("gemma4_shared", "no inputs of layers", |config| config.layer_inputs = None),
+            ("gemma4_shared", "norms less one", |config| config.norms.less_one = true),
+            ("gemma4_shared", "one token less", |config| config.window.as_mut().unwrap().tokens -= 1),
+            ("gemma4_image", "one token more", |config| config.window.as_mut().unwrap().tokens += 1),
+            ("gemma4_image", "values as they are", |config| config.norms.values = false),
+            ("gemma4_image", "SiLU", |config| config.activation = Activation::Silu),
         ];
         for (fixture, mistake, change) in mistakes {
             assert!(distance(fixture, |_| ()) < 1e-4, "{fixture}");

@@ -14,6 +14,7 @@ pub(super) mod batch;
 mod delta;
 mod experts;
 mod kv;
+mod layer_inputs;
 pub(super) mod load;
 pub(super) mod ops;
 pub(super) mod pages;
@@ -67,21 +68,25 @@ impl MemoryEstimate {
             factors.iter().fold(as_u64(size), |bytes, &factor| bytes.saturating_mul(as_u64(factor)))
         };
         let product = |factors: &[usize]| bytes(size_of::<f32>(), factors);
-        let Config { hidden, intermediate, heads, kv_heads, head_dim, vocabulary, .. } = *config;
-        let layers = config.cache_layers();
+        let Config { hidden, heads, head_dim, vocabulary, .. } = *config;
+        let (caches, positions) = (config.caches(), tokens.checked_next_multiple_of(KEYS).unwrap_or(tokens));
+        let of_heads = |&[layers, heads, size]: &[usize; 3]| {
+            bytes(kv.bytes(size).unwrap_or(usize::MAX), &[2, layers, heads, positions])
+        };
+        let tables = config.ropes().map(|(_, size)| product(&[context, size]));
+        let longest = caches.iter().map(|[_, _, size]| *size).fold(head_dim, usize::max);
+        let inputs = config.layer_inputs.map_or(0, |size| config.layers.saturating_mul(size));
+        let intermediate = config.intermediate.max(config.shared.intermediate);
         let queries = CHUNK.min(context);
         let of_state = config.delta.as_ref().map_or(0, |own| 3 * own.channels() + 4 * own.values());
-        let mixed = of_state.max(3 * heads * head_dim);
-        let row = 3 * intermediate + 4 * hidden + mixed + vocabulary;
+        let mixed = of_state.max(3 * heads * longest);
+        let row = 3 * intermediate + 4 * hidden + mixed + vocabulary + 3 * inputs;
         let state = config.delta.as_ref().map_or(0, DeltaState::bytes);
         let states = bytes(state, &[config.state_layers(), sequences]);
-        let rows = [2, layers, kv_heads, tokens.checked_next_multiple_of(KEYS).unwrap_or(tokens)];
         Self {
             weights,
             context,
-            cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows)
-                .saturating_add(states)
-                .saturating_add(product(&[config.ropes().count(), context, config.rotary_dim])),
+            cache: caches.iter().map(of_heads).chain(tables).fold(states, u64::saturating_add),
             pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
         }
     }

@@ -110,11 +110,6 @@ pub(crate) fn split_and_rotate(
     x.apply_op1_no_bwd(&SplitHeads { head_dim, norm, rotation })
 }
 
-/// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`.
-pub(crate) fn split(x: &Tensor, head_dim: usize) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm: None, rotation: None })
-}
-
 struct SplitHeads<'a> {
     head_dim: usize,
     norm: Option<HeadNorm<'a>>,
@@ -318,7 +313,7 @@ mod tests {
     #[test]
     fn narrowed_rows_are_read_by_their_stride() {
         let x = Tensor::arange(0.0_f32, 24.0, &Device::Cpu).unwrap().reshape((2, 12)).unwrap();
-        let heads = split(&x.narrow(1, 4, 8).unwrap(), 4).unwrap();
+        let heads = split_and_rotate(&x.narrow(1, 4, 8).unwrap(), 4, None, None, 0).unwrap();
         let heads: Vec<Vec<Vec<f32>>> = heads.to_vec3().unwrap();
         assert_eq!(heads[1][1], [20.0, 21.0, 22.0, 23.0]);
         assert_eq!(heads[0][1], [16.0, 17.0, 18.0, 19.0]);

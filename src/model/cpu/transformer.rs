@@ -9,6 +9,7 @@ use candle_core::Tensor;
 
 use super::delta::{self, DeltaWeights};
 use super::experts::{self, ExpertLayer};
+use super::layer_inputs::{self, InputLayer, LayerInputs};
 use super::ops::{self, HeadNorm, Rotation};
 use super::products::matrix::{self, Linear, Matrix, read_matrix};
 use super::{attention::Attention, kv::CpuCache};
@@ -32,6 +33,10 @@ struct Layer {
     delta: Option<DeltaWeights>,
     attention_out: Linear,
     mlp: Mlp,
+    /// Weights for the layer's own inputs, if it has some.
+    inputs: Option<InputLayer>,
+    /// The factor of the stream after the layer.
+    factor: f32,
 }
 
 /// A layer's multilayer perceptron.
@@ -68,6 +73,7 @@ pub(crate) struct Transformer {
     embedding: Matrix,
     /// The output matrix; the embedding if `None`.
     output: Option<Matrix>,
+    inputs: Option<LayerInputs>,
     layers: Vec<Layer>,
     norm: Vec<f32>,
     /// Tables of [`Config::ropes`].
@@ -87,8 +93,9 @@ pub(crate) type ProductShape = (Vec<(String, usize)>, usize, bool);
 /// down.
 pub(crate) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
     let name = |part: &str| format!("model.layers.{layer}.{part}");
-    let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
-    let (hidden, inner, biases) = (config.hidden, config.intermediate, config.biases);
+    let [kv_heads, head_dim] = config.heads_of(layer);
+    let (queries, keys) = (config.heads * head_dim, kv_heads * head_dim);
+    let (hidden, inner, biases) = (config.hidden, config.intermediate_of(layer), config.biases);
     let product = |parts: &[(&str, usize)], inputs: usize, biased: bool| {
         (parts.iter().map(|(part, outputs)| (name(part), *outputs)).collect(), inputs, biased)
     };
@@ -96,8 +103,10 @@ pub(crate) fn products(config: &Config, layer: usize) -> [ProductShape; 4] {
         Mixer::Attention => {
             let asked = if config.gated { 2 * queries } else { queries };
             let parts = [("self_attn.q_proj", asked), ("self_attn.k_proj", keys), ("self_attn.v_proj", keys)];
+            let has_keys = layer < config.own_keys();
+            let own = if has_keys { 2 + usize::from(config.has_values(layer)) } else { 1 };
             let output = product(&[("self_attn.o_proj", hidden)], queries, biases.attention_out);
-            [product(&parts, hidden, biases.qkv), output]
+            [product(&parts[..own], hidden, biases.qkv), output]
         }
         Mixer::Convolution(_) => {
             let output = product(&[("conv.out_proj", hidden)], hidden, false);
@@ -125,23 +134,25 @@ pub(crate) struct LayerNorms<T> {
     pub(crate) mlp: T,
     /// The norms of what attention and the multilayer perceptron give.
     pub(crate) after: Option<[T; 2]>,
-    /// The norms of the heads of queries and keys.
-    pub(crate) heads: Option<[T; 2]>,
+    /// The norms of the heads of queries, and of keys.
+    pub(crate) heads: [Option<T>; 2],
 }
 
 impl LayerNorms<(String, usize)> {
     /// Names and lengths of their weights.
     pub(crate) fn names(config: &Config, layer: usize) -> Self {
         let name = |part: &str| (format!("model.layers.{layer}.{part}.weight"), config.hidden);
-        let head = |part: &str| (format!("model.layers.{layer}.self_attn.{part}.weight"), config.head_dim);
+        let [_, size] = config.heads_of(layer);
+        let head = |part: &str| (format!("model.layers.{layer}.self_attn.{part}.weight"), size);
+        let has_heads = config.norms.heads && matches!(config.mixer(layer), Mixer::Attention);
         let after = config.norms.after;
         let mlp = if after { "pre_feedforward_layernorm" } else { "post_attention_layernorm" };
         Self {
             attention: name("input_layernorm"),
             mlp: name(mlp),
             after: after.then(|| ["post_attention_layernorm", "post_feedforward_layernorm"].map(name)),
-            heads: (config.norms.heads && matches!(config.mixer(layer), Mixer::Attention))
-                .then(|| ["q_norm", "k_norm"].map(head)),
+            heads: [("q_norm", has_heads), ("k_norm", has_heads && layer < config.own_keys())]
+                .map(|(part, is_there)| is_there.then(|| head(part))),
         }
     }
 }
@@ -152,18 +163,24 @@ impl<T> LayerNorms<T> {
     /// # Errors
     /// The first error of `make`.
     pub(crate) fn try_map<U, E>(self, mut make: impl FnMut(T) -> Result<U, E>) -> Result<LayerNorms<U>, E> {
-        let mut both = |norms: Option<[T; 2]>| match norms {
-            Some([one, other]) => Ok(Some([make(one)?, make(other)?])),
-            None => Ok(None),
+        let after = match self.after {
+            Some([one, other]) => Some([make(one)?, make(other)?]),
+            None => None,
         };
-        let (after, heads) = (both(self.after)?, both(self.heads)?);
+        let [queries, keys] = self.heads;
+        let heads = [queries.map(&mut make).transpose()?, keys.map(&mut make).transpose()?];
         Ok(LayerNorms { attention: make(self.attention)?, mlp: make(self.mlp)?, after, heads })
     }
 
     fn into_all(self) -> impl Iterator<Item = T> {
-        let some = self.after.into_iter().chain(self.heads).flatten();
+        let some = self.after.into_iter().flatten().chain(self.heads.into_iter().flatten());
         [self.attention, self.mlp].into_iter().chain(some)
     }
+}
+
+/// Name and length of the factor of the stream after a layer.
+fn factor(layer: usize) -> (String, usize) {
+    (format!("model.layers.{layer}.layer_scalar.weight"), 1)
 }
 
 /// Returns name and length of the weights of a layer's convolution, if it has one: `[hidden, width]`, the
@@ -214,14 +231,18 @@ pub(crate) fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usiz
             Mixer::Delta(net) => Some(delta::names(net, layer)),
             _ => None,
         };
-        let vectors = LayerNorms::names(config, layer).into_all().chain(taps(config, layer));
+        let factor = config.scales.by_layer.then(|| factor(layer));
+        let of_inputs = config.layer_inputs.map(|size| layer_inputs::of_layer(config, size, layer));
+        let (more, norm) = of_inputs.unzip();
+        let vectors = LayerNorms::names(config, layer).into_all().chain(taps(config, layer)).chain(factor);
         let vectors = vectors.chain(of_state.into_iter().flatten());
-        let vectors = vectors.map(|(name, length)| (name, vec![length]));
+        let vectors = vectors.chain(norm).map(|(name, length)| (name, vec![length]));
         let mut all = products(config, layer).to_vec();
         if let Some(experts) = &config.experts {
             all.truncate(2);
             all.extend(experts::products(config, experts, layer));
         }
+        all.extend(more.into_iter().flatten());
         let products = all.into_iter().flat_map(|(parts, inputs, biased)| {
             parts.into_iter().flat_map(move |(name, outputs)| {
                 let bias = biased.then(|| (format!("{name}.bias"), vec![outputs]));
@@ -233,6 +254,7 @@ pub(crate) fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usiz
     let matrix = |name: &str| (name.to_owned(), vec![config.vocabulary, config.hidden]);
     let output = (!config.tied).then(|| matrix(OUTPUT));
     let ends = iter::once(matrix(EMBEDDING)).chain(output).chain([(NORM.to_owned(), vec![config.hidden])]);
+    let ends = ends.chain(config.layer_inputs.into_iter().flat_map(|size| layer_inputs::names(config, size)));
     ends.chain((0..config.layers).flat_map(of_layer))
 }
 
@@ -263,7 +285,13 @@ impl Layer {
         let norms = norms.try_map(|named| norm_weights(weights, config, &named))?;
         let taps = read_taps(weights, config, index)?;
         let delta = DeltaWeights::load(weights, config, index)?;
-        Ok(Self { norms, qkv, taps, delta, attention_out, mlp })
+        let inputs = config.layer_inputs.map(|size| InputLayer::load(weights, config, size, index));
+        let inputs = inputs.transpose()?;
+        let factor = match factor(index) {
+            (name, length) if config.scales.by_layer => weights.vector(&name, length)?.iter().product(),
+            _ => 1.0,
+        };
+        Ok(Self { norms, qkv, taps, delta, attention_out, mlp, inputs, factor })
     }
 }
 
@@ -283,15 +311,17 @@ impl Transformer {
             true => None,
             false => Some(read_matrix(weights, &[(OUTPUT, vocabulary)], config.hidden)?),
         };
+        let inputs = config.layer_inputs.map(|size| LayerInputs::load(weights, &config, size)).transpose()?;
         Ok(Self {
             embedding,
             output,
+            inputs,
             layers: (0..config.layers)
                 .map(|index| Layer::load(weights, &config, index))
                 .collect::<Result<_, _>>()?,
             norm: last_norm(weights, &config)?,
             places: config.places(),
-            rotations: config.ropes().map(|rope| Rotation::new(context, config.rotary_dim, rope)).collect(),
+            rotations: config.ropes().map(|(rope, size)| Rotation::new(context, size, rope)).collect(),
             config,
         })
     }
@@ -305,7 +335,9 @@ impl Transformer {
                 Mlp::Dense { gate_up, down } => [gate_up, down].into_iter().for_each(choose),
                 Mlp::Experts(experts) => experts.linears_mut().for_each(choose),
             }
+            layer.inputs.iter_mut().flat_map(InputLayer::linears_mut).for_each(choose);
         }
+        self.inputs.iter_mut().map(LayerInputs::linear_mut).for_each(choose);
         self.embedding.multiply_with(instructions);
         if let Some(output) = &mut self.output {
             output.multiply_with(instructions);
@@ -331,9 +363,13 @@ impl Transformer {
         let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
         let Config { norm_epsilon: epsilon, activation, scales, .. } = self.config;
         let mut x = scaled(self.embedding.rows(&tokens)?, scales.embedding)?;
+        let mut own = self.inputs.as_ref().map(|inputs| inputs.of(&tokens, &x)).transpose()?;
         for (index, layer) in self.layers.iter().enumerate() {
             let Some(attended) = self.attention(layer, index, &x, parts)? else { return Ok(memory) };
             x = attended;
+            if index + 1 == self.config.own_keys() {
+                own = own.and_then(|own| wanted(&own, parts).transpose()).transpose()?;
+            }
             let hidden = ops::rms_norm(&x, &layer.norms.mlp, epsilon)?;
             let norm = layer.norms.after.as_ref().map(|[_, mlp]| mlp);
             x = match &layer.mlp {
@@ -342,6 +378,10 @@ impl Transformer {
                 }
                 Mlp::Experts(experts) => self.normalised(&x, experts.apply(&hidden)?, norm)?,
             };
+            if let (Some(inputs), Some(own)) = (&layer.inputs, &own) {
+                x = inputs.add(&x, own, index, activation)?;
+            }
+            x = scaled(x, layer.factor)?;
         }
         let hidden = ops::rms_norm(&x, &self.norm, epsilon)?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
@@ -385,9 +425,9 @@ impl Transformer {
         x + scaled(given, self.config.scales.added)?
     }
 
-    /// Computes `x` (`[n, hidden]`) plus the attention of layer `index`. The last layer computes only the
-    /// rows whose logits are wanted (`None` if none are): of the others, later passes need keys and values
-    /// alone.
+    /// Computes `x` (`[n, hidden]`) plus the attention of layer `index`. The last layer with keys of its own
+    /// computes only the rows whose logits are wanted (`None` if none are): of the others, later passes need
+    /// keys and values alone. Layers after it get only these.
     fn attention(
         &self,
         layer: &Layer,
@@ -395,7 +435,8 @@ impl Transformer {
         x: &Tensor,
         parts: &mut [Part<'_>],
     ) -> candle_core::Result<Option<Tensor>> {
-        let is_last = index + 1 == self.layers.len();
+        let own = self.config.own_keys();
+        let is_last = index + 1 == own;
         let kept = match is_last {
             true => wanted(x, parts)?,
             false => Some(x.clone()),
@@ -404,9 +445,10 @@ impl Transformer {
         let mut attended = Vec::with_capacity(parts.len());
         let mut start = 0;
         for part in parts {
-            let rows = qkv.narrow(0, start, part.tokens.len())?;
-            start += part.tokens.len();
-            let count = if is_last { part.wanted } else { part.tokens.len() };
+            let held = if index < own { part.tokens.len() } else { part.wanted };
+            let rows = qkv.narrow(0, start, held)?;
+            start += held;
+            let count = if is_last { part.wanted } else { held };
             let place = self.places[index];
             attended.extend(match (&layer.taps, &layer.delta) {
                 (Some(taps), _) => self.convolve(taps, place, &rows, part.cache, count)?,
@@ -414,43 +456,48 @@ impl Transformer {
                     let places = [part.cache.len(), part.settled, count];
                     delta.apply(&rows, part.cache.state(place)?, places)?
                 }
-                (None, None) => self.attend(layer, index, &rows, part.cache, count)?,
+                (None, None) => self.attend(layer, index, &rows, part, count)?,
             });
         }
         let norm = layer.norms.after.as_ref().map(|[attention, _]| attention);
         kept.map(|kept| self.added(&kept, &layer.attention_out, &joined(attended)?, norm)).transpose()
     }
 
-    /// Computes the attention of the last `count` rows of one part to its cache, after writing keys and
-    /// values of all its rows there; `None` if `count` is zero.
+    /// Computes the attention of the last `count` tokens of one part to its cache, after writing keys and
+    /// values of all its rows there, if the layer has its own; `None` if `count` is zero.
     fn attend(
         &self,
         layer: &Layer,
         index: usize,
         qkv: &Tensor,
-        cache: &mut CpuCache,
+        part: &mut Part<'_>,
         count: usize,
     ) -> candle_core::Result<Option<Tensor>> {
-        let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
+        let Config { heads, norm_epsilon: epsilon, .. } = self.config;
+        let [kv_heads, head_dim] = self.config.heads_of(index);
+        let (cache, place) = (&mut *part.cache, self.places[index]);
         let position = cache.len();
         let window = self.config.window_of(index);
-        let norm = |which: usize| {
-            layer.norms.heads.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon })
-        };
+        let norm = |which: usize| Some(HeadNorm { weight: layer.norms.heads[which].as_ref()?, epsilon });
         let rotation = self.config.rope_of(index).and_then(|rope| self.rotations.get(rope));
 
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
-        let all = qkv.dim(1)? - 2 * keys_width;
-        let keys = qkv.narrow(1, all, keys_width)?;
-        let values = qkv.narrow(1, all + keys_width, keys_width)?;
-        let keys = ops::split_and_rotate(&keys, head_dim, norm(1), rotation, position)?;
-        let values = ops::split(&values, head_dim)?;
-        let (keys, values) = cache.extend(self.places[index], &keys, &values)?;
+        let all = if self.config.gated { 2 * queries_width } else { queries_width };
+        if index < self.config.own_keys() {
+            let keys = qkv.narrow(1, all, keys_width)?;
+            let values = qkv.narrow(1, qkv.dim(1)? - keys_width, keys_width)?;
+            let keys = ops::split_and_rotate(&keys, head_dim, norm(1), rotation, position)?;
+            let ones = self.config.norms.values.then(|| vec![1.0; head_dim]);
+            let norm = ones.as_ref().map(|weight| HeadNorm { weight, epsilon });
+            let values = ops::split_and_rotate(&values, head_dim, norm, None, position)?;
+            cache.extend(place, &keys, &values)?;
+        }
         if count == 0 {
             return Ok(None);
         }
+        let (keys, values) = cache.sides(place)?;
         let before = qkv.dim(0)? - count;
-        let position = position + before;
+        let position = position + part.tokens.len() - count;
         let queries = qkv.narrow(1, 0, all)?.narrow(0, before, count)?;
         // Of each head come its queries, and then its gates.
         let part = |which: usize| {

@@ -5,6 +5,7 @@
 //! [`Config`]; see the page on models.
 
 mod gemma3;
+mod gemma4;
 mod granite;
 mod lfm2;
 mod llama;
@@ -16,18 +17,19 @@ use serde_json::Value;
 
 use domino_engine::gguf::{Gguf, MetadataValue};
 
-use super::config::{Activation, Biases, Config, Experts, LayerSet, Norms, Scales};
+use super::config::{Activation, Biases, Config, Experts, LayerSet, Norms, Scales, SharedKeys};
 use super::fields::ModelFields;
 use super::rope_fields::{rope, rotary_share};
 use crate::model::error::{ModelError, ModelErrorKind};
 
 /// All architectures. Where two have a name in common, the first is taken.
-const ALL: [&Architecture; 11] = [
+const ALL: [&Architecture; 12] = [
     &llama::LLAMA,
     &llama::MISTRAL,
     &qwen::QWEN2,
     &qwen::QWEN3,
     &gemma3::GEMMA3,
+    &gemma4::GEMMA4,
     &smollm3::SMOLLM3,
     &lfm2::LFM2,
     &granite::GRANITE,
@@ -148,6 +150,10 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
         heads,
         kv_heads: fields.size(["num_key_value_heads", "attention.head_count_kv"])?.unwrap_or(heads),
         head_dim,
+        window_heads: None,
+        keys_as_values: false,
+        shared: SharedKeys::default(),
+        layer_inputs: None,
         vocabulary,
         max_positions: fields.required(["max_position_embeddings", "context_length"])?,
         norm_epsilon: epsilon as f32,

@@ -24,6 +24,13 @@ pub(crate) struct Config {
     pub(crate) kv_heads: usize,
     /// Size of a head, an even number.
     pub(crate) head_dim: usize,
+    /// Key/value heads and the size of a head of the layers that have the window, if theirs are others.
+    pub(crate) window_heads: Option<[usize; 2]>,
+    /// True if the layers that see all have their keys, before norms, as values.
+    pub(crate) keys_as_values: bool,
+    pub(crate) shared: SharedKeys,
+    /// Numbers that each layer gets of a token beside the stream, from an embedding of their own.
+    pub(crate) layer_inputs: Option<usize>,
     pub(crate) vocabulary: usize,
     /// Most tokens the model was made for.
     pub(crate) max_positions: usize,
@@ -69,8 +76,19 @@ pub(crate) struct Norms {
     pub(crate) heads: bool,
     /// True if what attention and the multilayer perceptron give is normalised before it is added.
     pub(crate) after: bool,
+    /// True if the heads of values are normalised, without weights.
+    pub(crate) values: bool,
     /// True if the files have all weights of norms less one.
     pub(crate) less_one: bool,
+}
+
+/// The last layers, if they read the keys and values of the last layer before them that sees as far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SharedKeys {
+    /// Number of these layers.
+    pub(crate) layers: usize,
+    /// Numbers inside of their multilayer perceptrons, if there are such layers.
+    pub(crate) intermediate: usize,
 }
 
 /// Function of the gate in the multilayer perceptron.
@@ -104,6 +122,8 @@ pub(crate) struct Scales {
     pub(crate) attention: Option<f32>,
     /// The factor of what attention and the multilayer perceptron add.
     pub(crate) added: f32,
+    /// True if each layer has a factor of the stream after it.
+    pub(crate) by_layer: bool,
     /// The factor of the logits.
     pub(crate) logits: f32,
     /// Limit on logits, which become the cap times the hyperbolic tangent of the logit by the cap.
@@ -112,7 +132,7 @@ pub(crate) struct Scales {
 
 impl Default for Scales {
     fn default() -> Self {
-        Self { embedding: 1.0, attention: None, added: 1.0, logits: 1.0, cap: None }
+        Self { embedding: 1.0, attention: None, added: 1.0, by_layer: false, logits: 1.0, cap: None }
     }
 }
 
@@ -235,6 +255,39 @@ impl Config {
         window.layers.has(layer).then_some(window.tokens)
     }
 
+    /// True if a layer has the heads of [`window_heads`](Self::window_heads).
+    fn has_window_heads(&self, layer: usize) -> bool {
+        self.window_heads.is_some() && self.window_of(layer).is_some()
+    }
+
+    /// Key/value heads of a layer, and the size of a head.
+    pub(crate) fn heads_of(&self, layer: usize) -> [usize; 2] {
+        let own = self.window_heads.filter(|_| self.has_window_heads(layer));
+        own.unwrap_or([self.kv_heads, self.head_dim])
+    }
+
+    /// Layers, the first ones, that have keys and values of their own, or what is in place of them.
+    pub(crate) fn own_keys(&self) -> usize {
+        self.layers.saturating_sub(self.shared.layers)
+    }
+
+    /// The layer whose keys and values a layer reads.
+    pub(crate) fn source(&self, layer: usize) -> usize {
+        let sees_as_far = |other: &usize| self.window_of(*other) == self.window_of(layer);
+        let own = self.own_keys();
+        if layer < own { layer } else { (0..own).rev().find(sees_as_far).unwrap_or(layer) }
+    }
+
+    /// Numbers inside of a layer's multilayer perceptron.
+    pub(crate) fn intermediate_of(&self, layer: usize) -> usize {
+        if layer < self.own_keys() { self.intermediate } else { self.shared.intermediate }
+    }
+
+    /// True if a layer has a product for values.
+    pub(crate) fn has_values(&self, layer: usize) -> bool {
+        !self.keys_as_values || self.window_of(layer).is_some()
+    }
+
     /// The part of a layer that looks at the tokens before.
     pub(crate) fn mixer(&self, layer: usize) -> Mixer<'_> {
         match (&self.delta, self.convolution) {
@@ -251,35 +304,45 @@ impl Config {
         self.hidden.div_ceil(2 * self.kv_heads * self.head_dim)
     }
 
-    /// Layers of a cache that a layer takes.
-    fn cached(&self, layer: usize) -> usize {
-        match self.mixer(layer) {
-            Mixer::Attention => 1,
-            Mixer::Convolution(_) => self.convolved(),
-            Mixer::Delta(_) => 0,
+    /// The first layer of a cache that each layer takes or reads, or its number among those that have states.
+    pub(crate) fn places(&self) -> Vec<usize> {
+        let [[windowed, ..], ..] = self.caches()[..] else { return Vec::new() };
+        // Next layers: of heads of the usual size, of those of the window, of states.
+        let mut next = [0, windowed, 0];
+        let mut places: Vec<usize> = Vec::new();
+        for layer in 0..self.layers {
+            let (kind, taken) = match self.mixer(layer) {
+                Mixer::Attention => (usize::from(self.has_window_heads(layer)), 1),
+                Mixer::Convolution(_) => (0, self.convolved()),
+                Mixer::Delta(_) => (2, 1),
+            };
+            let source = places.get(self.source(layer)).copied();
+            places.push(source.unwrap_or(next[kind]));
+            next[kind] += if source.is_some() { 0 } else { taken };
         }
+        places
     }
 
-    /// The first layer of a cache that each layer takes, or its number among those that have states.
-    pub(crate) fn places(&self) -> Vec<usize> {
-        let places = (0..self.layers).scan([0, 0], |[next, states], layer| {
-            let cached = self.cached(layer);
-            *next += cached;
-            *states += usize::from(cached == 0);
-            Some(if cached == 0 { *states - 1 } else { *next - cached })
-        });
-        places.collect()
+    /// Layers of a cache, key/value heads and the size of a head, for each size of heads; those of layers
+    /// with the window last, if theirs are others.
+    pub(crate) fn caches(&self) -> Vec<[usize; 3]> {
+        let attention = self.attention.count(self.layers);
+        let others = self.layers - attention;
+        let layers = match (&self.delta, self.convolution) {
+            (Some(_), _) => attention,
+            (None, Some(_)) => attention + others * self.convolved(),
+            (None, None) => self.own_keys(),
+        };
+        let window = self.window.as_ref().zip(self.window_heads);
+        let window =
+            window.map(|(window, [heads, size])| [window.layers.count(self.own_keys()), heads, size]);
+        let all = layers - window.map_or(0, |[layers, ..]| layers);
+        std::iter::once([all, self.kv_heads, self.head_dim]).chain(window).collect()
     }
 
     /// Layers of a cache.
     pub(crate) fn cache_layers(&self) -> usize {
-        let attention = self.attention.count(self.layers);
-        let others = self.layers - attention;
-        match (&self.delta, self.convolution) {
-            (Some(_), _) => attention,
-            (None, Some(_)) => attention + others * self.convolved(),
-            (None, None) => self.layers,
-        }
+        self.caches().iter().map(|[layers, ..]| layers).sum()
     }
 
     /// Layers that have the state of a delta net.
@@ -288,9 +351,11 @@ impl Config {
         self.delta.as_ref().map_or(0, |_| states())
     }
 
-    /// The frequencies that a model has, each once.
-    pub(crate) fn ropes(&self) -> impl Iterator<Item = &Rope> {
-        std::iter::once(&self.rope).chain(&self.window_rope)
+    /// The frequencies that a model has, each once, and how many numbers of a head rotate by them.
+    pub(crate) fn ropes(&self) -> impl Iterator<Item = (&Rope, usize)> {
+        let windowed = self.window_heads.map_or(self.rotary_dim, |[_, size]| size);
+        std::iter::once((&self.rope, self.rotary_dim))
+            .chain(self.window_rope.iter().map(move |rope| (rope, windowed)))
     }
 
     /// Number of the frequencies, of [`ropes`](Self::ropes), by which a layer rotates; `None` if it does not.
@@ -306,17 +371,25 @@ impl Config {
         self.scales.attention.unwrap_or_else(usual)
     }
 
+    /// True if tensors do not compute the model, nor cards.
+    pub(crate) fn is_for_cpu(&self) -> bool {
+        let others = self.window_heads.is_some() || self.keys_as_values || self.shared.layers > 0;
+        let more = self.layer_inputs.is_some() || self.scales.by_layer || self.norms.values;
+        others || more || self.delta.is_some() || self.experts.is_some()
+    }
+
     /// True if the model is computed as Llama's and Qwen's are, but for frequencies, windows, biases and the
     /// norms of heads.
     pub(crate) fn is_plain(&self) -> bool {
         let all = self.rotated == LayerSet::All && self.attention == LayerSet::All;
         let same = self.activation == Activation::Silu && !self.norms.after && self.window_rope.is_none();
-        let whole = self.rotary_dim == self.head_dim && !self.gated && self.experts.is_none();
+        let whole = self.rotary_dim == self.head_dim && !self.gated && !self.is_for_cpu();
         all && same && whole && self.scales == Scales::default()
     }
 
     /// All sizes, with their names in messages.
     fn sizes(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let [window_heads, window_head] = self.window_heads.unwrap_or([1, 1]);
         let sizes = [
             ("the hidden size", self.hidden),
             ("the intermediate size", self.intermediate),
@@ -326,6 +399,10 @@ impl Config {
             ("the size of a head", self.head_dim),
             ("the number of tokens", self.vocabulary),
             ("the number of positions", self.max_positions),
+            ("the number of key/value heads of a window", window_heads),
+            ("the size of a head of a window", window_head),
+            ("the number of a layer's inputs", self.layer_inputs.unwrap_or(1)),
+            ("the intermediate size of layers that share keys", self.shared.intermediate.max(1)),
         ];
         let delta = self.delta.iter().flat_map(|own| {
             [
@@ -360,6 +437,7 @@ impl Config {
             }
         }
         let shared = self.delta.iter().map(|own| (own.value_heads, own.key_heads));
+        let shared = shared.chain(self.window_heads.map(|[kv_heads, _]| (self.heads, kv_heads)));
         for (heads, kv_heads) in std::iter::once((self.heads, self.kv_heads)).chain(shared) {
             if !heads.is_multiple_of(kv_heads) {
                 return Err(format!("{heads} heads cannot share {kv_heads} key/value heads evenly"));
@@ -368,8 +446,11 @@ impl Config {
         if let Some(Experts { count, used, .. }) = self.experts.as_ref().filter(|own| own.used > own.count) {
             return Err(format!("a token has {used} experts of {count}"));
         }
-        if self.rotary_dim == 0 || !self.rotary_dim.is_multiple_of(2) || self.rotary_dim > self.head_dim {
-            return Err(format!("{} numbers of a head of {} rotate", self.rotary_dim, self.head_dim));
+        let windowed = self.window_heads.map(|[_, size]| [size; 2]);
+        for [rotary, size] in std::iter::once([self.rotary_dim, self.head_dim]).chain(windowed) {
+            if rotary == 0 || !rotary.is_multiple_of(2) || rotary > size {
+                return Err(format!("{rotary} numbers of a head of {size} rotate"));
+            }
         }
         if !(0.0..1.0).contains(&self.norm_epsilon) {
             return Err(format!("the epsilon of the norms is not in 0..1: {}", self.norm_epsilon));
@@ -382,19 +463,29 @@ impl Config {
         if sets.into_iter().flatten().any(|set| matches!(set, LayerSet::ButEach(0) | LayerSet::Each(0))) {
             return Err("groups of layers have no layer".into());
         }
-        let Scales { embedding, attention, added, logits, cap } = self.scales;
+        let far = |layers| self.window.as_ref().map_or(0, |window| window.layers.count(layers));
+        let (own, all) = (self.own_keys(), self.layers);
+        if own == 0 || (far(own) == 0 && far(all) > 0) || (far(own) == own && far(all) < all) {
+            return Err("layers share keys that no layer has".into());
+        }
+        let Scales { embedding, attention, added, logits, cap, .. } = self.scales;
         let scales = [Some(embedding), attention, Some(added), Some(logits), cap];
         if let Some(scale) = scales.into_iter().flatten().find(|scale| !(scale.is_finite() && *scale > 0.0)) {
             return Err(format!("a factor is not a positive number: {scale}"));
         }
-        self.ropes().try_for_each(Rope::check)?;
+        self.ropes().try_for_each(|(rope, _)| rope.check())?;
         let fits = self.widest().is_some_and(|size| size <= TENSOR_ELEMENTS);
         fits.then_some(()).ok_or_else(|| "the sizes make a tensor of more than 2^40 elements".into())
     }
 
     /// Numbers of the largest matrix, of sizes below 2^32; `None` if they cannot be counted.
     fn widest(&self) -> Option<usize> {
-        let heads = (2 * (self.heads + self.kv_heads)).checked_mul(self.head_dim)?;
+        let sizes = std::iter::once([self.kv_heads, self.head_dim]).chain(self.window_heads);
+        let mut heads = 0;
+        for [kv_heads, size] in sizes {
+            heads = heads.max((2 * (self.heads + kv_heads)).checked_mul(size)?);
+        }
+        let inputs = self.layers.checked_mul(self.layer_inputs.unwrap_or(0))?;
         let states = match &self.delta {
             Some(own) => {
                 let keys = (2 * own.key_heads).checked_mul(own.key_dim)?;
@@ -410,8 +501,9 @@ impl Config {
             .max(experts)
             .max(3 * self.hidden)
             .max(2 * self.intermediate)
+            .max(2 * self.shared.intermediate)
             .max(self.vocabulary);
-        widest.checked_mul(self.hidden)
+        Some(widest.checked_mul(self.hidden)?.max(inputs.checked_mul(self.vocabulary.max(self.hidden))?))
     }
 }
 
@@ -448,6 +540,8 @@ pub(crate) enum Scaling {
         /// True if the ends of the ramp are rounded to whole dimensions.
         truncate: bool,
     },
+    /// Only the first of the frequencies rotate, this share of all, and all are divided.
+    Proportional { share: f64, factor: f64 },
     /// A factor for each frequency, which is divided by it.
     Factors(Vec<f32>),
 }
@@ -458,6 +552,9 @@ impl Rope {
         let numbers: Vec<(&str, f64)> = match &self.scaling {
             Scaling::None | Scaling::Factors(_) => Vec::new(),
             Scaling::Linear(factor) => vec![("factor", *factor)],
+            Scaling::Proportional { share, factor } => {
+                vec![("factor", *factor), ("partial_rotary_factor", *share)]
+            }
             Scaling::Llama3 { factor, low, high, original } => {
                 if low >= high {
                     return Err(format!("the rope's low_freq_factor {low} is not below {high}"));
@@ -492,6 +589,12 @@ impl Rope {
         match &self.scaling {
             Scaling::None => plain.collect(),
             Scaling::Linear(factor) => plain.map(|frequency| frequency / factor).collect(),
+            Scaling::Proportional { share, factor } => {
+                #[expect(clippy::cast_precision_loss, reason = "sizes of heads are far below 2^52")]
+                let rotates = |pair: usize| (2 * (pair + 1)) as f64 <= share * head_dim as f64;
+                let scale = |(pair, frequency)| if rotates(pair) { frequency / factor } else { 0.0 };
+                plain.enumerate().map(scale).collect()
+            }
             &Scaling::Llama3 { factor, low, high, original } => {
                 let scale = |frequency: f64| {
                     // Turns within the original positions.

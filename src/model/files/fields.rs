@@ -83,15 +83,20 @@ impl<'a> ModelFields<'a> {
             },
             Self::File { .. } => {
                 let Some(value) = self.metadata(setting[1]) else { return Ok(None) };
-                // Some files have one number for each layer: accepted if all that have one have the same.
-                let all = || {
-                    let first = value.as_integers()?.iter().find(|&&size| size != 0)?;
-                    let mut others = value.as_integers()?.iter().filter(|&&size| size != 0);
-                    usize::try_from(*first).ok().filter(|_| others.all(|size| size == first))
-                };
-                let size = value.as_u64().and_then(of).or_else(all);
+                // Some files have one number for each layer. Tensors of other sizes will not fit the first.
+                let first = || usize::try_from(*value.as_integers()?.iter().find(|&&size| size != 0)?).ok();
+                let size = value.as_u64().and_then(of).or_else(first);
                 size.map(Some).ok_or_else(|| wrong(format!("{value:?}")))
             }
+        }
+    }
+
+    /// Reads a size of a layer, where files may have one for each.
+    pub(crate) fn size_of(&self, setting: Setting, layer: usize) -> Result<Option<usize>, ModelError> {
+        let all = self.metadata(setting[1]).and_then(MetadataValue::as_integers);
+        match all.and_then(|all| all.get(layer)) {
+            Some(&size) => Ok(usize::try_from(size).ok()),
+            None => self.size(setting),
         }
     }
 

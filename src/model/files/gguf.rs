@@ -5,6 +5,8 @@
 
 use std::{fs::File, path::PathBuf};
 
+use half::f16;
+
 use super::weights::{self, Weights};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::formats::{self, Format};
@@ -59,12 +61,16 @@ impl<'a> GgufWeights<'a> {
             let (expected, found) = (expected.to_vec(), tensor.shape.clone());
             return Err(ModelErrorKind::Shape { tensor: own, expected, found }.into());
         };
-        let format = Format::from_ggml(tensor.format).ok_or_else(|| ModelErrorKind::NumberFormat {
+        let levels = of_levels(tensor.format);
+        let format = levels.map(|_| Format::Q8_0).or_else(|| Format::from_ggml(tensor.format));
+        let format = format.ok_or_else(|| ModelErrorKind::NumberFormat {
             tensor: own.clone(),
             format: formats::ggml_name(tensor.format),
         })?;
         let columns = expected.last().copied().unwrap_or(1);
-        let row_bytes = format.row_bytes(columns).ok_or_else(|| {
+        let [numbers, bytes] = levels.unwrap_or([format.block(), format.block_bytes()]);
+        let blocks = columns.is_multiple_of(numbers).then_some(columns / numbers);
+        let row_bytes = blocks.and_then(|blocks| blocks.checked_mul(bytes)).ok_or_else(|| {
             let reason = format!("tensor {own} has rows of {columns} numbers, which are no whole blocks");
             ModelErrorKind::InvalidMetadata(reason)
         })?;
@@ -104,9 +110,15 @@ impl Weights for GgufWeights<'_> {
         let mut ordered = Vec::new();
         let mut is_finite = true;
         let sizes = [rows, size, head.unwrap_or(1)];
-        weights::read_rows((&*path, file), name, start, sizes, |stored| {
+        let levels = of_levels(tensor.format);
+        let mut give = |stored: &[u8]| {
+            let made = levels.map(|[_, bytes]| as_q8_0(stored, bytes));
+            let stored = made.as_deref().unwrap_or(stored);
             is_finite &= format.has_finite_factors(stored);
-            let Some(head) = head else { return each(format, stored) };
+            each(format, stored);
+        };
+        weights::read_rows((&*path, file), name, start, sizes, |stored| {
+            let Some(head) = head else { return give(stored) };
             ordered.clear();
             for head in stored.chunks_exact(head * size) {
                 // A head has its pairs side by side: first come the left numbers of all, then the right ones.
@@ -115,7 +127,7 @@ impl Weights for GgufWeights<'_> {
                     own.for_each(|row| ordered.extend_from_slice(row));
                 }
             }
-            each(format, &ordered);
+            give(&ordered);
         })?;
         if !is_finite {
             let reason = format!(
@@ -139,6 +151,45 @@ impl Weights for GgufWeights<'_> {
         })?;
         Ok(values)
     }
+}
+
+/// The numbers that four bits mean in IQ4_NL and IQ4_XS.
+const LEVELS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+
+/// Numbers and bytes of a block of IQ4_NL or IQ4_XS, by its number among `ggml_type`; `None` for others.
+fn of_levels(format: u32) -> Option<[usize; 2]> {
+    match format {
+        20 => Some([32, 18]),
+        23 => Some([256, 136]),
+        _ => None,
+    }
+}
+
+/// Makes blocks of Q8_0 of blocks of IQ4_NL, whose numbers stay the same, or of IQ4_XS, of which the product
+/// of two factors is rounded to 11 bits.
+fn as_q8_0(stored: &[u8], bytes: usize) -> Vec<u8> {
+    let mut made = Vec::new();
+    let level = |bits: u8| LEVELS[usize::from(bits & 15)].cast_unsigned();
+    for block in stored.chunks_exact(bytes) {
+        // The quants are whole sixteens of bytes.
+        let (head, quants) = block.split_at(bytes % 16);
+        for (index, quants) in quants.chunks_exact(16).enumerate() {
+            let factor = match *head {
+                // Of each 32 numbers, two bits of their scale, and then four more that are lower.
+                [d, e, high, higher, ref low @ ..] => {
+                    let high = u16::from_le_bytes([high, higher]) >> (2 * index) & 3;
+                    let low = low[index / 2] >> (4 * (index % 2)) & 15;
+                    let scale = f32::from(16 * high + u16::from(low)) - 32.0;
+                    f16::from_f32(f16::from_le_bytes([d, e]).to_f32() * scale)
+                }
+                _ => head.first_chunk().map_or(f16::ZERO, |bytes| f16::from_le_bytes(*bytes)),
+            };
+            made.extend(factor.to_le_bytes());
+            made.extend(quants.iter().map(|&pair| level(pair)));
+            made.extend(quants.iter().map(|&pair| level(pair >> 4)));
+        }
+    }
+    made
 }
 
 /// Names of norms, and those that some architectures have in place of them: LFM2 and Qwen 3.5.
@@ -186,6 +237,10 @@ fn own_name(name: &str, norms_after: bool) -> String {
         "post_attention_layernorm" if norms_after => "post_attention_norm",
         "post_attention_layernorm" | "pre_feedforward_layernorm" => "ffn_norm",
         "post_feedforward_layernorm" => "post_ffw_norm",
+        "per_layer_input_gate" => "inp_gate",
+        "per_layer_projection" => "proj",
+        "post_per_layer_input_norm" => "post_norm",
+        "layer_scalar" => "layer_output_scale",
         "in_proj" => "shortconv.in_proj",
         "out_proj" => "shortconv.out_proj",
         "conv" => "shortconv.conv",
@@ -209,6 +264,47 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    /// Numbers, by their places, that the package `gguf` (0.19) reads from the blocks of the test below.
+    const EXPECTED_NL: &[(usize, f32)] =
+        &[(0, 1.899_536_1), (1, -6.348_449_7), (15, -1.099_731_4), (16, -6.348_449_7), (31, -3.249_206_5)];
+    const EXPECTED_XS: &[(usize, f32)] = &[
+        (0, -28.493_042),
+        (17, 48.738_1),
+        (40, -22.744_446),
+        (63, 0.349_914_55),
+        (64, 34.191_65),
+        (100, -101.675_17),
+        (130, -22.744_446),
+        (165, 29.392_822),
+        (200, 77.980_96),
+        (255, -29.692_749),
+    ];
+
+    #[test]
+    fn numbers_of_levels_are_those_that_ggml_reads() {
+        for (format, head, expected) in [
+            (20, &[0x66, 0x2a][..], EXPECTED_NL),
+            (23, &[0x66, 0x2a, 0x39, 0xc6, 0x71, 0xe2, 0x4d, 0xb8], EXPECTED_XS),
+        ] {
+            let [numbers, bytes] = of_levels(format).unwrap();
+            let quants = (0..bytes - head.len()).map(|place| (37 * place + 11).to_le_bytes()[0]);
+            let made = as_q8_0(&head.iter().copied().chain(quants).collect::<Vec<u8>>(), bytes);
+            let all: Vec<f32> = made
+                .chunks_exact(34)
+                .flat_map(|block| {
+                    let factor = f16::from_le_bytes([block[0], block[1]]).to_f32();
+                    block[2..].iter().map(move |quant| factor * f32::from(quant.cast_signed()))
+                })
+                .collect();
+            assert_eq!(all.len(), numbers);
+            for &(index, expected) in expected {
+                let number = all[index];
+                assert!((number - expected).abs() <= expected.abs() / 2048.0, "{index}: {number}");
+                assert!(format == 23 || number == expected, "{number} {expected}");
+            }
+        }
+    }
 
     #[test]
     fn a_block_whose_factor_is_not_finite_is_damage() {

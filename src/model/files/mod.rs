@@ -39,4 +39,4 @@ pub(crate) fn with_weights<T>(
 }
 
 /// The tensor of a GGUF file that has the factors of the rope's frequencies.
-const FREQUENCIES: &str = "rope_freqs.weight";
+pub(super) const FREQUENCIES: &str = "rope_freqs.weight";

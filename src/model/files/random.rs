@@ -2,7 +2,9 @@
 
 use half::f16;
 
-use super::config::{Activation, Biases, Config, DeltaNet, LayerSet, Norms, Rope, Scales, Scaling};
+use super::config::{
+    Activation, Biases, Config, DeltaNet, LayerSet, Norms, Rope, Scales, Scaling, SharedKeys,
+};
 use super::weights::Weights;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::formats::Format;
@@ -69,6 +71,10 @@ impl RandomModel {
             heads: self.heads,
             kv_heads: self.kv_heads,
             head_dim,
+            window_heads: None,
+            keys_as_values: false,
+            shared: SharedKeys::default(),
+            layer_inputs: None,
             vocabulary: self.vocabulary,
             max_positions: 1 << 20,
             norm_epsilon: 1e-5,

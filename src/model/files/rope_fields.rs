@@ -38,11 +38,15 @@ pub(crate) fn rope(fields: &ModelFields<'_>, kind: &str, theta: f64) -> Result<R
 }
 
 /// Reads the share of a head that rotates, of the layers that `layer_types` calls `kind`; `None` if a folder
-/// does not say.
+/// does not say, or the frequencies do.
 ///
 /// # Errors
 /// If it is no number.
 pub(crate) fn rotary_share(fields: &ModelFields<'_>, kind: &str) -> Result<Option<f64>, ModelError> {
+    let scaling = nested(fields, kind).and_then(|nested| nested.get("rope_type"));
+    if scaling.is_some_and(|scaling| scaling == "proportional") {
+        return Ok(None);
+    }
     number(fields, kind, "partial_rotary_factor")
 }
 
@@ -84,6 +88,10 @@ fn of_folder(
         // The three parts of a position are the same everywhere in a text.
         Some("default" | "mrope") => Ok(Scaling::None),
         Some("linear") => Ok(Scaling::Linear(number("factor")?)),
+        Some("proportional") => Ok(Scaling::Proportional {
+            share: optional("partial_rotary_factor")?.unwrap_or(1.0),
+            factor: optional("factor")?.unwrap_or(1.0),
+        }),
         Some("llama3") => Ok(Scaling::Llama3 {
             factor: number("factor")?,
             low: number("low_freq_factor")?,

@@ -272,14 +272,11 @@ impl Layer {
         };
         let (qkv, attention_out) = (matrix(&weights.qkv)?, matrix(&weights.attention_out)?);
         let (gate_up, down) = (matrix(&weights.gate_up)?, matrix(&weights.down)?);
-        let [of_queries, of_keys] = match &weights.head_norms {
-            Some([queries, keys]) => [Some(queries), Some(keys)],
-            None => [None, None],
-        };
+        let [of_queries, of_keys] = &weights.head_norms;
         Ok(Self {
             attention_norm: keep(Some(&weights.attention_norm))?,
             qkv,
-            head_norms: [keep(of_queries)?, keep(of_keys)?],
+            head_norms: [keep(of_queries.as_ref())?, keep(of_keys.as_ref())?],
             attention_out,
             mlp_norm: keep(Some(&weights.mlp_norm))?,
             gate_up,
@@ -463,7 +460,7 @@ pub(in crate::model::candle) struct LayerWeights {
     /// Queries, keys, values.
     pub(in crate::model::candle) qkv: CardMatrix,
     /// Norms of the heads of queries and keys.
-    pub(in crate::model::candle) head_norms: Option<[Tensor; 2]>,
+    pub(in crate::model::candle) head_norms: [Option<Tensor>; 2],
     pub(in crate::model::candle) attention_out: CardMatrix,
     pub(in crate::model::candle) mlp_norm: Tensor,
     /// Gate, up.

@@ -82,9 +82,10 @@ impl TensorModel {
         options: &LoadOptions,
         place: &Place,
     ) -> Result<Self, ModelError> {
-        if config.delta.is_some() || config.experts.is_some() {
-            let reason = "states of delta nets, and experts, are computed on the CPU as stored (without \
-                          a device or a precision), and on cards by llama.cpp";
+        if config.is_for_cpu() {
+            let reason = "states of delta nets, experts, and layers that share keys or have heads or inputs \
+                          of their own, are computed on the CPU as stored (without a device or a \
+                          precision), and on cards by llama.cpp";
             return Err(
                 ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into()
             );

@@ -111,8 +111,8 @@ impl TensorTransformer {
         let table = |values: &[f32]| {
             place.vector(values).and_then(|all| all.reshape((context, config.rotary_dim / 2)))
         };
-        let rotations = config.ropes().map(|rope| {
-            let rotation = Rotation::new(context, config.rotary_dim, rope);
+        let rotations = config.ropes().map(|(rope, size)| {
+            let rotation = Rotation::new(context, size, rope);
             let (cos, sin) = rotation.tables();
             Ok::<_, ModelError>([table(cos)?, table(sin)?])
         });
@@ -257,7 +257,7 @@ impl TensorTransformer {
         let mut queries = split(&qkv.narrow(1, 0, queries_width)?, head_dim)?;
         let mut keys = split(&qkv.narrow(1, queries_width, keys_width)?, head_dim)?;
         let values = split(&qkv.narrow(1, queries_width + keys_width, keys_width)?, head_dim)?;
-        if let Some([of_queries, of_keys]) = &layer.norms.heads {
+        if let [Some(of_queries), Some(of_keys)] = &layer.norms.heads {
             queries = rms_norm(&queries, of_queries, epsilon)?;
             keys = rms_norm(&keys, of_keys, epsilon)?;
         }

@@ -15,7 +15,7 @@ const SIZES: [usize; 3] = [2, 150, 24];
 fn the_cache_holds_committed_and_not_truncated_positions() {
     let filled = |value: f32, count: usize| Tensor::full(value, (2, count, 4), &Device::Cpu).unwrap();
     for format in FORMATS {
-        let mut cache = CpuCache::new(1, [2, 20, 4], format).unwrap();
+        let mut cache = CpuCache::new(&[[1, 2, 4]], 20, format).unwrap();
         // Whole blocks of 16 positions of keys and of values.
         assert_eq!(cache.memory().bytes().len(), 2 * 2 * 32 * format.bytes(4).unwrap());
         cache.extend(0, &filled(1.0, 18), &filled(1.0, 18)).unwrap();
@@ -34,7 +34,7 @@ fn the_cache_holds_committed_and_not_truncated_positions() {
 fn memory_is_reserved_in_spans_and_given_back() {
     // 1024 bytes for a token, so a span is 64 KB.
     let filled = |count: usize| Tensor::full(1.0_f32, (2, count, 32), &Device::Cpu).unwrap();
-    let mut cache = CpuCache::new(2, [2, 1000, 32], KvFormat::F32).unwrap();
+    let mut cache = CpuCache::new(&[[2, 2, 32]], 1000, KvFormat::F32).unwrap();
     let reserved = [0, 1, 64, 65, 128, 129, 960, 961, 1000, 2000].map(|tokens| cache.reserved(tokens));
     assert_eq!(reserved, [0, 64, 64, 128, 128, 192, 960, 1000, 1000, 1000]);
     assert_eq!((cache.touched(0), cache.touched(70)), (0, 128));
@@ -110,7 +110,8 @@ proptest! {
     fn a_cache_that_grew_and_shrank_is_one_filled_at_once(
         steps in prop::collection::vec(step(), 1..20), format in prop::sample::select(FORMATS.to_vec()),
     ) {
-        let new = || CpuCache::new(LAYERS, SIZES, format).unwrap();
+        // Each layer has a memory of its own.
+        let new = || CpuCache::new(&[[1, SIZES[0], SIZES[2]]; LAYERS], SIZES[1], format).unwrap();
         let (mut cache, mut held, mut next) = (new(), Vec::new(), 0_u16);
         for step in steps {
             match step {

@@ -32,7 +32,7 @@ const LAYERS_OF_27B: usize = 62;
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "computed in f32")]
 fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelError> {
-    config.norms = Norms { heads: true, after: true, less_one: fields.file().is_none() };
+    config.norms = Norms { heads: true, after: true, values: false, less_one: fields.file().is_none() };
     config.scales.embedding = (config.hidden as f64).sqrt() as f32;
     let scalar = match fields.file() {
         Some(_) if config.layers == LAYERS_OF_27B => config.hidden as f64 / config.heads as f64,

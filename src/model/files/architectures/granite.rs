@@ -33,7 +33,7 @@ fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelEr
         attention: attention.map(|scale| scale as f32),
         added: factor(["residual_multiplier", "residual_scale"])?.unwrap_or(1.0) as f32,
         logits: (1.0 / divisor) as f32,
-        cap: None,
+        ..Scales::default()
     };
     // GGUF files say here whether the layers rotate.
     let rotates = "rope.scaling.finetuned";

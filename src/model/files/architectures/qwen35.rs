@@ -51,7 +51,7 @@ pub(super) const QWEN35_MOE: Architecture = Architecture {
 
 fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelError> {
     let is_converted = fields.file().is_some();
-    config.norms = Norms { heads: true, after: false, less_one: !is_converted };
+    config.norms = Norms { heads: true, less_one: !is_converted, ..Norms::default() };
     config.gated = true;
     let guessing = fields.size(["", "nextn_predict_layers"])?.unwrap_or_default();
     config.layers = config.layers.saturating_sub(guessing);

@@ -151,6 +151,88 @@ fn what_a_published_gemma_leaves_out_is_known() {
     assert_eq!(config.scales.attention, Some(0.0625));
 }
 
+/// Names of layers, each of which sees a window, but for the last of each group of `period`.
+fn kinds_of_gemma_4(period: usize, layers: usize) -> Vec<&'static str> {
+    let kind = |layer: usize| match (layer + 1).is_multiple_of(period) {
+        true => "full_attention",
+        false => "sliding_attention",
+    };
+    (0..layers).map(kind).collect()
+}
+
+/// A folder as the makers publish the small model.
+#[test]
+fn layers_of_gemma_4_differ_in_heads_and_the_last_ones_share_keys() {
+    let mut small = json!({
+        "architectures": ["Gemma4ForConditionalGeneration"], "text_config": {
+            "hidden_size": 1536, "intermediate_size": 6144, "num_hidden_layers": 35, "num_key_value_heads": 1,
+            "num_attention_heads": 8, "head_dim": 256, "global_head_dim": 512, "vocab_size": 262_144,
+            "hidden_size_per_layer_input": 256, "max_position_embeddings": 131_072, "sliding_window": 512,
+            "num_kv_shared_layers": 20, "use_double_wide_mlp": true, "layer_types": kinds_of_gemma_4(5, 35),
+            "final_logit_softcapping": 30.0, "attention_k_eq_v": false, "num_global_key_value_heads": null,
+            "rope_parameters": {
+                "full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1e6,
+                    "rope_type": "proportional"},
+                "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}
+            }
+        }
+    });
+    let of = |config: &Value| parse(&config.to_string());
+    let config = of(&small).unwrap();
+    assert_eq!((config.caches(), config.cache_layers()), (vec![[3, 1, 512], [12, 1, 256]], 15));
+    assert_eq!([4, 13, 14, 15, 19, 34].map(|layer| config.places()[layer]), [0, 14, 2, 14, 2, 2]);
+    assert_eq!([14, 15].map(|layer| config.intermediate_of(layer)), [6144, 12288]);
+    assert_eq!((config.layer_inputs, config.scales.cap, config.rotary_dim), (Some(256), Some(30.0), 512));
+    let frequencies = config.rope.frequencies(512);
+    assert_eq!(frequencies.iter().filter(|frequency| **frequency > 0.0).count(), 64);
+    assert!((frequencies[1] - 1e6_f64.powf(-1.0 / 256.0)).abs() < 1e-12);
+    assert!(config.is_for_cpu() && !config.is_plain() && config.tied);
+    small["text_config"]["rope_parameters"] = Value::Null;
+    assert_eq!(of(&small).unwrap(), config);
+    for (field, value) in [
+        ("enable_moe_block", json!(true)),
+        ("use_bidirectional_attention", json!("all")),
+        ("hidden_size_per_layer_input", Value::Null),
+        ("num_kv_shared_layers", json!(35)),
+        ("num_kv_shared_layers", json!(31)),
+        ("layer_types", Value::Null),
+        ("sliding_window", Value::Null),
+        ("global_head_dim", json!(511)),
+        ("head_dim", json!(u64::MAX)),
+        ("num_key_value_heads", json!(3)),
+        ("hidden_size_per_layer_input", json!(u32::MAX)),
+        ("intermediate_size", json!(u32::MAX)),
+        ("per_layer_config", json!({"4": {"head_dim": "long"}})),
+        ("rope_parameters", json!({"sliding_attention": {"partial_rotary_factor": 0.5}})),
+        ("rope_parameters", json!({"full_attention": {"rope_type": "proportional", "factor": 0.0}})),
+    ] {
+        let mut wrong = small.clone();
+        wrong["text_config"][field] = value.clone();
+        assert!(of(&wrong).is_err(), "{field} = {value}");
+    }
+}
+
+#[test]
+fn large_models_of_gemma_4_have_keys_as_values() {
+    let large = json!({
+        "architectures": ["Gemma4ForCausalLM"], "hidden_size": 5376, "intermediate_size": 21504,
+        "num_hidden_layers": 60, "num_attention_heads": 32, "num_key_value_heads": 16,
+        "num_global_key_value_heads": 4, "attention_k_eq_v": true, "hidden_size_per_layer_input": 0,
+        "use_bidirectional_attention": "vision", "layer_types": kinds_of_gemma_4(6, 60),
+        "sliding_window": 1024, "head_dim": 256, "global_head_dim": 512, "vocab_size": 262_144,
+        "max_position_embeddings": 262_144
+    });
+    let of = |config: &Value| parse(&config.to_string());
+    let config = of(&large).unwrap();
+    let mut unified = large.clone();
+    unified["architectures"] = json!(["Gemma4UnifiedForConditionalGeneration"]);
+    unified["model_type"] = json!("gemma4_unified_text");
+    unified.as_object_mut().unwrap().remove("hidden_size_per_layer_input");
+    assert_eq!(of(&unified).unwrap(), config);
+    assert_eq!((config.caches(), config.layer_inputs), (vec![[10, 4, 512], [50, 16, 256]], None));
+    assert_eq!((config.has_values(4), config.has_values(5), config.heads_of(5)), (true, false, [4, 512]));
+}
+
 /// Older folders name the layers that have attention by their numbers.
 #[test]
 fn lfm2_tells_its_layers_in_two_ways() {
