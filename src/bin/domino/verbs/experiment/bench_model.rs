@@ -100,7 +100,7 @@ impl LowBenchModel {
                 ModelToBench::Random(random, format!("random {name} {}{exact}", self.format))
             }
         };
-        let threads = self.device.threads();
+        let threads = self.device.threads;
         let mut load = self.device.load_options()?;
         load.exact_products = self.exact_products;
         if self.instructions.is_some() && self.device.is_of_tensors() {
@@ -127,7 +127,7 @@ pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> Result<Exit> {
     let tokens = any_tokens(room, model.vocabulary_size());
     let (before, new) = tokens.split_at(command.context);
     let (mut prompt, mut times) = (PassTimes::default(), PassTimes::default());
-    let bar = progress::bar(command.repeats, "measuring");
+    let bar = progress::bar("measuring", command.repeats);
     // The first round warms up.
     for round in 0..=command.repeats {
         if round == 1 {

@@ -351,26 +351,27 @@ fn failed(error: ExperimentError) -> anyhow::Error {
 struct ProgressBar {
     /// Text that stands before all that it says.
     label: String,
-    bar: Option<progress::StepBar>,
+    bar: Option<indicatif::ProgressBar>,
 }
 
 impl Watch for ProgressBar {
     fn begun(&mut self, runs: usize, there: usize) {
-        let bar = progress::StepBar::start(self.label.clone(), runs);
-        bar.skip(there);
+        let bar = progress::bar(self.label.clone(), runs);
+        bar.set_position(there as u64);
+        bar.reset_eta();
         self.bar = Some(bar);
     }
 
     fn made(&mut self, row: &Row) {
         tracing::info!(run = row.run.key(), tokens = row.tokens.len(), seconds = row.seconds, "made a run");
         if let Some(bar) = &self.bar {
-            bar.one_more();
+            bar.inc(1);
         }
     }
 
     fn doing(&mut self, what: &str) {
         if let Some(bar) = &self.bar {
-            bar.say(format!("{}{what}", self.label));
+            bar.set_message(format!("{}{what}", self.label));
         }
     }
 

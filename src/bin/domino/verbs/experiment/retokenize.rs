@@ -73,7 +73,7 @@ impl LowRetokenize {
         if stdin(&self.file) && stdin(&self.prompt_file) {
             return Err(BadInput::new("text and prompt cannot both be standard input"));
         }
-        let threads = self.device.threads();
+        let threads = self.device.threads;
         let load = self.device.load_options()?;
         Ok(Retokenize {
             text: self.text.map_or_else(|| PromptSource::of(None, self.file), PromptSource::Text),

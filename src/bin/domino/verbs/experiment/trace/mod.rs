@@ -63,7 +63,7 @@ pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit>
 
     progress::watch_interrupts();
     let walks = traces.list.len() * command.passes.walks();
-    let bar = progress::StepBar::start(format!("measuring {}", traces.grammar), walks);
+    let bar = progress::bar(format!("measuring {}", traces.grammar), walks);
     let mut setup =
         Setup::new(vocabulary.clone(), command.reach.lookahead, command.trees).over(command.reach.terminals);
     if command.tables == Tables::Kept {
@@ -75,7 +75,7 @@ pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit>
     };
     let notify = |moment| match moment {
         Moment::Compiled => memory.grammar_is_compiled(),
-        Moment::Walked => bar.one_more(),
+        Moment::Walked => bar.inc(1),
     };
     let measured =
         measure::run(&traces.list, command.passes, compile, compare, notify, progress::interrupted);
