@@ -85,6 +85,15 @@ macro_rules! note {
 }
 pub(crate) use note;
 
+/// Prints a line as [`note`] does, behind a word such as "warning:" in colour.
+macro_rules! remark {
+    ($word:literal, $($words:tt)*) => {{
+        let word = $crate::terminal::failure::Paint::for_stderr().cyan($word);
+        $crate::terminal::failure::note!("{word} {}", format_args!($($words)*));
+    }};
+}
+pub(crate) use remark;
+
 /// A complaint about input that cannot be used.
 #[derive(Debug)]
 pub struct BadInput {
