@@ -219,7 +219,8 @@ fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow
     Ok(at_least_one(tokens, vocabulary))
 }
 
-fn at_least_one(mut tokens: Vec<TokenId>, vocabulary: &Vocabulary) -> Vec<TokenId> {
+/// Gives tokens that are none the end of an earlier text.
+pub(crate) fn at_least_one(mut tokens: Vec<TokenId>, vocabulary: &Vocabulary) -> Vec<TokenId> {
     if tokens.is_empty() {
         tokens.extend(vocabulary.end_of_text().first());
     }

@@ -149,13 +149,6 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Refuses it if there is no grammar.
-    fn check_grammar(self, constrained: bool) -> Result<(), BadInput> {
-        let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
-        let error = || BadInput::new(format!("{} needs a grammar", self.flag())).hint(hint);
-        constrained.then_some(()).ok_or_else(error)
-    }
-
     /// The flag that asks for it.
     pub(super) fn flag(self) -> &'static str {
         match self {
@@ -254,7 +247,10 @@ impl LowGenerate {
         self.options.tell_idle(batch);
         if let Some(way) = way {
             let by_particles = matches!(way, Way::Conditional(_));
-            way.check_grammar(constrained)?;
+            if !constrained {
+                let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
+                return Err(BadInput::new(format!("{} needs a grammar", way.flag())).hint(hint));
+            }
             refuse(
                 way.flag(),
                 &[
