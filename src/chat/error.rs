@@ -36,7 +36,7 @@ impl ChatError {
     }
 
     pub(super) fn syntax(line: usize, message: impl Into<String>) -> Self {
-        Self::new(ChatErrorKind::Syntax, message).on_line(line)
+        Self::new(ChatErrorKind::Syntax, message).on_line(Some(line))
     }
 
     /// Names the file, unless one is named already.
@@ -45,9 +45,9 @@ impl ChatError {
         self
     }
 
-    /// Sets the line of the template, from 1.
-    pub(super) fn on_line(mut self, line: usize) -> Self {
-        self.line = Some(line);
+    /// Sets the line of the template, from 1, if it is known.
+    pub(super) fn on_line(mut self, line: Option<usize>) -> Self {
+        self.line = line;
         self
     }
 

@@ -196,10 +196,7 @@ fn characters(value: &Value, budget: &RenderBudget) -> Result<Value, Error> {
 
 /// Implements Jinja2's `indent(width=4, first=False, blank=False)`.
 fn indented(text: &str, places: &[Value], names: &Kwargs, budget: &RenderBudget) -> Result<String, Error> {
-    let given = |name: &'static str, place: usize| -> Result<Option<Value>, Error> {
-        let named: Option<Value> = names.get(name)?;
-        Ok(named.or_else(|| places.get(place).cloned()))
-    };
+    let given = |name: &'static str, place: usize| python::given(places, names, name, place);
     let width = given("width", 0)?;
     let is_true = |value: Option<Value>| value.is_some_and(|value| value.is_true());
     let (first, blank) = (is_true(given("first", 1)?), is_true(given("blank", 2)?));

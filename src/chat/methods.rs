@@ -252,18 +252,12 @@ fn split(text: &str, from_end: bool, arguments: &[Value], budget: &RenderBudget)
     let between = between.as_str().filter(|between| !between.is_empty());
     let between = between.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "split: empty separator"))?;
     budget.work(text.len())?;
-    if from_end {
-        let mut parts: Vec<&str> = match most {
-            Some(most) => text.rsplitn(most, between).collect(),
-            None => text.rsplit(between).collect(),
-        };
-        parts.reverse();
-        return list(parts, budget);
+    let most = most.unwrap_or(usize::MAX);
+    if !from_end {
+        return list(text.splitn(most, between).collect(), budget);
     }
-    let parts = match most {
-        Some(most) => text.splitn(most, between).collect(),
-        None => text.split(between).collect(),
-    };
+    let mut parts: Vec<&str> = text.rsplitn(most, between).collect();
+    parts.reverse();
     list(parts, budget)
 }
 

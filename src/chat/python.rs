@@ -19,9 +19,23 @@ pub(super) fn text(value: &Value, budget: &RenderBudget) -> Result<String, Error
             out.push_str(text);
         }
         None if value.is_undefined() => {}
-        None => PythonWriter { out: &mut out, budget }.repr(value, 0)?,
+        None => PythonWriter { out: &mut out, budget, layout: None }.write(value, 0)?,
     }
     Ok(out)
+}
+
+/// An argument by its name, or else by its place.
+///
+/// # Errors
+/// If the name has a value that cannot be read.
+pub(super) fn given(
+    places: &[Value],
+    names: &Kwargs,
+    name: &'static str,
+    place: usize,
+) -> Result<Option<Value>, Error> {
+    let named: Option<Value> = names.get(name)?;
+    Ok(named.or_else(|| places.get(place).cloned()))
 }
 
 /// The layout of JSON.
@@ -41,8 +55,7 @@ impl JsonLayout {
     /// If there are others, or if one has a wrong value.
     pub(super) fn of(places: &[Value], names: &Kwargs) -> Result<Self, Error> {
         let given = |name: &'static str, place: usize| -> Result<Option<Value>, Error> {
-            let named: Option<Value> = names.get(name)?;
-            Ok(named.or_else(|| places.get(place).cloned()).filter(|value| !value.is_none()))
+            Ok(given(places, names, name, place)?.filter(|value| !value.is_none()))
         };
         let is_true = |value: Option<Value>| value.is_some_and(|value| value.is_true());
         let indent = match given("indent", 1)? {
@@ -80,95 +93,75 @@ impl JsonLayout {
 /// If the value has no form in JSON, is too large or nested too deeply.
 pub(super) fn json(value: &Value, layout: &JsonLayout, budget: &RenderBudget) -> Result<String, Error> {
     let mut out = String::new();
-    PythonWriter { out: &mut out, budget }.json(value, layout, 0)?;
+    PythonWriter { out: &mut out, budget, layout: Some(layout) }.write(value, 0)?;
     Ok(out)
 }
 
 struct PythonWriter<'a> {
     out: &'a mut String,
     budget: &'a RenderBudget,
+    /// The layout of JSON; `None` for `repr`.
+    layout: Option<&'a JsonLayout>,
 }
 
 impl PythonWriter<'_> {
-    /// Counts the work of a value, and refuses a text that has grown too long.
-    fn enter(&self, value: &Value, depth: usize) -> Result<(), Error> {
+    /// Writes a value. Counts its work, and refuses a text that has grown too long.
+    fn write(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEPTH {
             return Err(passed("values are nested too deeply"));
         }
-        self.budget.work(1 + value.as_str().map_or(0, str::len))?;
-        self.budget.fits(Some(self.out.len()))
-    }
-
-    fn repr(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
-        self.enter(value, depth)?;
-        match value.kind() {
-            ValueKind::Bool => self.out.push_str(if value.is_true() { "True" } else { "False" }),
-            ValueKind::None => self.out.push_str("None"),
-            ValueKind::Undefined => self.out.push_str("Undefined"),
-            ValueKind::String => quoted(self.out, value.as_str().unwrap_or_default()),
-            ValueKind::Number => self.out.push_str(&number(value)),
-            ValueKind::Seq | ValueKind::Iterable => {
-                self.out.push('[');
-                for (index, item) in self.budget.items(value)?.iter().enumerate() {
-                    self.out.push_str(if index > 0 { ", " } else { "" });
-                    self.repr(item, depth + 1)?;
-                }
-                self.out.push(']');
+        let text = value.as_str().unwrap_or_default();
+        self.budget.work(1 + text.len())?;
+        self.budget.fits(Some(self.out.len()))?;
+        match (value.kind(), self.layout) {
+            (ValueKind::Bool, None) => self.out.push_str(if value.is_true() { "True" } else { "False" }),
+            (ValueKind::Bool, Some(_)) => self.out.push_str(if value.is_true() { "true" } else { "false" }),
+            (ValueKind::None, layout) => self.out.push_str(layout.map_or("None", |_| "null")),
+            (ValueKind::String, None) => quoted(self.out, text),
+            (ValueKind::String, Some(layout)) => json_string(self.out, text, layout.ascii),
+            (ValueKind::Number, None) => self.out.push_str(&number(value)),
+            (ValueKind::Number, Some(_)) => {
+                self.out.push_str(&number(value).replace("inf", "Infinity").replace("nan", "NaN"))
             }
-            ValueKind::Map => {
-                self.out.push('{');
-                for (index, key) in self.budget.items(value)?.iter().enumerate() {
-                    self.out.push_str(if index > 0 { ", " } else { "" });
-                    self.repr(key, depth + 1)?;
-                    self.out.push_str(": ");
-                    self.repr(&value.get_item(key)?, depth + 1)?;
-                }
-                self.out.push('}');
+            (ValueKind::Seq | ValueKind::Iterable, _) => {
+                let items = self.budget.items(value)?;
+                self.brackets(['[', ']'], depth, items, |writer, item| writer.write(&item, depth + 1))?;
             }
+            (ValueKind::Map, layout) => {
+                let mut keys = self.budget.items(value)?;
+                if layout.is_some_and(|layout| layout.sorted) {
+                    keys.sort();
+                }
+                self.brackets(['{', '}'], depth, keys, |writer, key| {
+                    writer.key(&key, depth + 1)?;
+                    writer.write(&value.get_item(&key)?, depth + 1)
+                })?;
+            }
+            (ValueKind::Undefined, None) => self.out.push_str("Undefined"),
             // Functions and macros: nobody writes these on purpose.
-            _ => self.out.push_str("<object>"),
+            (_, None) => self.out.push_str("<object>"),
+            (kind, Some(_)) => {
+                let message = format!("tojson: {kind} has no form in JSON");
+                return Err(Error::new(ErrorKind::InvalidOperation, message));
+            }
         }
         Ok(())
     }
 
-    fn json(&mut self, value: &Value, layout: &JsonLayout, depth: usize) -> Result<(), Error> {
-        self.enter(value, depth)?;
-        match value.kind() {
-            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::None => self.out.push_str("null"),
-            ValueKind::String => json_string(self.out, value.as_str().unwrap_or_default(), layout.ascii),
-            ValueKind::Number => {
-                self.out.push_str(&number(value).replace("inf", "Infinity").replace("nan", "NaN"))
-            }
-            ValueKind::Seq | ValueKind::Iterable => {
-                let items = self.budget.items(value)?;
-                self.brackets(['[', ']'], layout, depth, items, |writer, item| {
-                    writer.json(&item, layout, depth + 1)
-                })?;
-            }
-            ValueKind::Map => {
-                let mut keys = self.budget.items(value)?;
-                if layout.sorted {
-                    keys.sort();
-                }
-                self.brackets(['{', '}'], layout, depth, keys, |writer, key| {
-                    let name = match key.kind() {
-                        ValueKind::Bool => key.to_string(),
-                        ValueKind::None => "null".to_owned(),
-                        _ => key.as_str().map_or_else(|| number(&key), str::to_owned),
-                    };
-                    json_string(writer.out, &name, layout.ascii);
-                    writer.out.push_str(&layout.separators[1]);
-                    writer.json(&value.get_item(&key)?, layout, depth + 1)
-                })?;
-            }
-            kind => {
-                return Err(Error::new(
-                    ErrorKind::InvalidOperation,
-                    format!("tojson: {kind} has no form in JSON"),
-                ));
-            }
-        }
+    /// Writes a key of a mapping, with what stands between it and its value.
+    fn key(&mut self, key: &Value, depth: usize) -> Result<(), Error> {
+        let Some(layout) = self.layout else {
+            self.write(key, depth)?;
+            self.out.push_str(": ");
+            return Ok(());
+        };
+        let name = match key.kind() {
+            ValueKind::Bool => key.to_string(),
+            ValueKind::None => "null".to_owned(),
+            _ => key.as_str().map_or_else(|| number(key), str::to_owned),
+        };
+        json_string(self.out, &name, layout.ascii);
+        self.out.push_str(&layout.separators[1]);
         Ok(())
     }
 
@@ -176,13 +169,14 @@ impl PythonWriter<'_> {
     fn brackets(
         &mut self,
         [open, close]: [char; 2],
-        layout: &JsonLayout,
         depth: usize,
         items: Vec<Value>,
         mut write: impl FnMut(&mut Self, Value) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let layout = self.layout;
+        let between = layout.map_or(", ", |layout| &*layout.separators[0]);
         let line = |out: &mut String, depth: usize| {
-            if let Some(indent) = &layout.indent {
+            if let Some(indent) = layout.and_then(|layout| layout.indent.as_ref()) {
                 out.push('\n');
                 (0..depth).for_each(|_| out.push_str(indent));
             }
@@ -190,7 +184,7 @@ impl PythonWriter<'_> {
         self.out.push(open);
         let is_empty = items.is_empty();
         for (index, item) in items.into_iter().enumerate() {
-            self.out.push_str(if index > 0 { &layout.separators[0] } else { "" });
+            self.out.push_str(if index > 0 { between } else { "" });
             line(self.out, depth + 1);
             write(self, item)?;
         }

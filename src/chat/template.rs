@@ -150,60 +150,42 @@ fn panicked() -> ChatError {
 
 /// Converts an error of minijinja, with its line.
 fn told(error: &Error) -> ChatError {
-    let line = error.line();
-    let mut causes =
-        std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
-    let refusal = causes.find_map(|cause| cause.downcast_ref::<Refusal>());
-    if let Some(Refusal(message)) = refusal {
-        let told =
-            ChatError::new(ChatErrorKind::Refused, format!("the template refuses the messages: {message}"));
-        return placed(
-            told.with_hint("models differ in the roles and the order of messages that they take"),
-            line,
-        );
-    }
-    let deepest =
-        std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
-    let is_quota = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::QuotaExceeded)
-    };
-    let is_quota = deepest.into_iter().any(is_quota);
+    let first: &(dyn std::error::Error + 'static) = error;
+    let causes = || std::iter::successors(Some(first), |error| error.source());
+    let refusal = causes().find_map(|cause| cause.downcast_ref::<Refusal>());
+    let mut faults = causes().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    let is_quota = faults.any(|error| error.kind() == io::ErrorKind::QuotaExceeded);
     let said = match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     };
     let says = |part: &str| error.detail().is_some_and(|detail| detail.contains(part));
-    let told = match error.kind() {
-        _ if is_quota => ChatError::new(ChatErrorKind::Limit, "the template writes without end"),
-        ErrorKind::OutOfFuel => {
-            let detail =
-                error.detail().unwrap_or("the template takes more steps than the messages are worth");
-            ChatError::new(ChatErrorKind::Limit, detail)
+    let limit = |what: &str| ChatError::new(ChatErrorKind::Limit, what);
+    let told = match (refusal, error.kind()) {
+        (Some(Refusal(message)), _) => {
+            ChatError::new(ChatErrorKind::Refused, format!("the template refuses the messages: {message}"))
+                .with_hint("models differ in the roles and the order of messages that they take")
         }
-        ErrorKind::SyntaxError if says("maximum recursion") => {
-            ChatError::new(ChatErrorKind::Limit, "tags or brackets are nested too deeply")
+        _ if is_quota => limit("the template writes without end"),
+        (_, ErrorKind::OutOfFuel) => {
+            limit(error.detail().unwrap_or("the template takes more steps than the messages are worth"))
         }
-        _ if says("recursion limit") => {
-            ChatError::new(ChatErrorKind::Limit, "macros call one another too deeply")
+        (_, ErrorKind::SyntaxError) if says("maximum recursion") => {
+            limit("tags or brackets are nested too deeply")
         }
-        ErrorKind::SyntaxError | ErrorKind::BadEscape => ChatError::new(ChatErrorKind::Syntax, said),
-        ErrorKind::UnknownFilter
-        | ErrorKind::UnknownTest
-        | ErrorKind::UnknownMethod
-        | ErrorKind::UnknownFunction => {
-            ChatError::new(ChatErrorKind::Syntax, format!("not supported in chat templates: {said}"))
-        }
+        _ if says("recursion limit") => limit("macros call one another too deeply"),
+        (_, ErrorKind::SyntaxError | ErrorKind::BadEscape) => ChatError::new(ChatErrorKind::Syntax, said),
+        (
+            _,
+            ErrorKind::UnknownFilter
+            | ErrorKind::UnknownTest
+            | ErrorKind::UnknownMethod
+            | ErrorKind::UnknownFunction,
+        ) => ChatError::new(ChatErrorKind::Syntax, format!("not supported in chat templates: {said}")),
         _ => ChatError::new(ChatErrorKind::Failed, said)
             .with_hint("the template may look for something that these messages do not have"),
     };
-    placed(told, line)
-}
-
-fn placed(error: ChatError, line: Option<usize>) -> ChatError {
-    match line.filter(|&line| line > 0) {
-        Some(line) => error.on_line(line),
-        None => error,
-    }
+    told.on_line(error.line().filter(|&line| line > 0))
 }
 
 /// The families, with the marks that all their templates have, the most specific first.

@@ -77,49 +77,56 @@ pub trait BatchModel: Send {
     }
 }
 
-impl<B: BatchModel + ?Sized> BatchModel for &mut B {
-    type Error = B::Error;
+/// Lets a pointer to a batch of caches stand for it.
+macro_rules! through {
+    ($($pointer:ty),*) => {$(
+        impl<B: BatchModel + ?Sized> BatchModel for $pointer {
+            type Error = B::Error;
 
-    fn sequences(&self) -> usize {
-        (**self).sequences()
-    }
+            fn sequences(&self) -> usize {
+                (**self).sequences()
+            }
 
-    fn position(&self, sequence: usize) -> usize {
-        (**self).position(sequence)
-    }
+            fn position(&self, sequence: usize) -> usize {
+                (**self).position(sequence)
+            }
 
-    fn context(&self) -> usize {
-        (**self).context()
-    }
+            fn context(&self) -> usize {
+                (**self).context()
+            }
 
-    fn vocabulary_size(&self) -> usize {
-        (**self).vocabulary_size()
-    }
+            fn vocabulary_size(&self) -> usize {
+                (**self).vocabulary_size()
+            }
 
-    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error> {
-        (**self).forward(inputs)
-    }
+            fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error> {
+                (**self).forward(inputs)
+            }
 
-    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
-        (**self).truncate(sequence, position)
-    }
+            fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
+                (**self).truncate(sequence, position)
+            }
 
-    fn reserved(&self, tokens: usize) -> usize {
-        (**self).reserved(tokens)
-    }
+            fn reserved(&self, tokens: usize) -> usize {
+                (**self).reserved(tokens)
+            }
 
-    fn copied_block(&self) -> Option<usize> {
-        (**self).copied_block()
-    }
+            fn copied_block(&self) -> Option<usize> {
+                (**self).copied_block()
+            }
 
-    fn copy_out(&self, sequence: usize, positions: Range<usize>) -> Option<KvCopy> {
-        (**self).copy_out(sequence, positions)
-    }
+            fn copy_out(&self, sequence: usize, positions: Range<usize>) -> Option<KvCopy> {
+                (**self).copy_out(sequence, positions)
+            }
 
-    fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
-        (**self).copy_in(sequence, copy)
-    }
+            fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
+                (**self).copy_in(sequence, copy)
+            }
+        }
+    )*};
 }
+
+through!(&mut B, Box<B>);
 
 /// Errors of [`OneByOne`] and of [`InTurns`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,6 @@
 //! Flags as they are typed ([`LowArgs`]) and what they mean ([`CommandWork`]).
 //!
-//! Invariant: whoever has [`CommandWork`] need not look at flags again; every mistake that flags alone can
-//! show was reported on the way.
+//! Commands with many flags resolve them to a type of their own first; the others read them as they begin.
 
 use std::ffi::OsString;
 
@@ -15,9 +14,9 @@ use crate::verbs::about::{self, LowCompletions, LowGrammars, LowMan};
 use crate::verbs::cache::{self, LowCache};
 use crate::verbs::check::{self, LowCheck};
 use crate::verbs::compile::{self, LowCompile};
-use crate::verbs::experiment::bench_model::LowBenchModel;
-use crate::verbs::experiment::retokenize::LowRetokenize;
-use crate::verbs::experiment::trace::args::LowTrace;
+use crate::verbs::experiment::bench_model::{self, LowBenchModel};
+use crate::verbs::experiment::retokenize::{self, LowRetokenize};
+use crate::verbs::experiment::trace::{self, args::LowTrace};
 use crate::verbs::experiment::{self, LowExperiment};
 use crate::verbs::explain::{self, LowExplain};
 use crate::verbs::generate::{self, args::LowGenerate};
@@ -39,14 +38,14 @@ use crate::{engine, help, serve, terminal, terminal::log::LogFormat};
 pub(crate) struct LowArgs {
     /// Print JSON on standard output instead of text for people.
     #[arg(long, global = true)]
-    json: bool,
+    pub(crate) json: bool,
     /// Say nothing on standard error but errors: no warnings, notes, progress and summaries.
     #[arg(long, short = 'q', global = true)]
-    quiet: bool,
+    pub(crate) quiet: bool,
     #[command(flatten)]
-    cache: LowCacheFlags,
+    pub(crate) cache: LowCacheFlags,
     #[command(flatten)]
-    budgets: LowBudgetFlags,
+    pub(crate) budgets: LowBudgetFlags,
     #[command(subcommand)]
     verb: LowVerb,
 }
@@ -121,16 +120,6 @@ impl LowArgs {
         help::arranged(terminal::numbers_may_be_negative(engine::with_flags(Self::command())))
     }
 
-    /// True if standard error gets nothing but errors.
-    pub(crate) fn quiet(&self) -> bool {
-        self.quiet
-    }
-
-    /// True if `--json` was given.
-    pub(crate) fn json(&self) -> bool {
-        self.json
-    }
-
     /// The exit code for a failure of the work. It is not 1 for `check` of texts, whose 1 says that a text is
     /// not in the language.
     pub(crate) fn failure(&self) -> Exit {
@@ -143,39 +132,27 @@ impl LowArgs {
         matches!(self.verb, LowVerb::Serve(_))
     }
 
-    /// Takes the flags about budgets for this run.
-    pub(crate) fn install_budgets(&self) -> Result<(), BadInput> {
-        self.budgets.install()
-    }
-
-    /// Finds the cache folder.
-    pub(crate) fn cache(&self) -> CacheFolder {
-        self.cache.resolve()
-    }
-
     /// Turns the flags into the work that they ask for.
     pub(crate) fn resolve(self) -> Result<CommandWork, BadInput> {
         let json = self.json;
         Ok(match self.verb {
             LowVerb::Generate(low) => work(low.resolve(json)?, generate::run),
             LowVerb::Explain(low) => work(low.resolve(json)?, explain::run),
-            LowVerb::Learn(low) => work(low.resolve(json)?, learn::run),
+            LowVerb::Learn(low) => Box::new(move |cache| learn::run(low, json, cache)),
             LowVerb::Serve(low) => work(low.resolve(json)?, serve::run),
-            LowVerb::Check(low) => work(low.resolve(json)?, |command, _| check::run(command)),
-            LowVerb::Mask(low) => work(low.resolve(json)?, mask::run),
-            LowVerb::Compile(low) => work(low.resolve(json)?, compile::run),
-            LowVerb::Inspect(low) => work(low.resolve(json)?, inspect::run),
-            LowVerb::Grammars(low) => work(low.resolve(json)?, |command, _| about::print_grammars(command)),
-            LowVerb::Cache(low) => work(low.resolve(json), cache::run),
-            LowVerb::Model(low) => work(low.resolve(json), model::run),
-            LowVerb::BenchModel(low) => work(low.resolve(json)?, experiment::bench_model::run),
-            LowVerb::Retokenize(low) => work(low.resolve(json)?, experiment::retokenize::run),
-            LowVerb::Trace(low) => work(low.resolve(json)?, experiment::trace::run),
-            LowVerb::Experiment(low) => work(low.resolve(json)?, experiment::run),
-            LowVerb::Completions(low) => {
-                work(low, |command, _| about::print_completions(command, Self::arranged()))
-            }
-            LowVerb::Man(low) => work(low, |command, _| about::print_man(command, Self::arranged())),
+            LowVerb::Check(low) => Box::new(move |_| check::run(&low, json)),
+            LowVerb::Mask(low) => Box::new(move |cache| mask::run(&low, json, cache)),
+            LowVerb::Compile(low) => Box::new(move |cache| compile::run(&low, json, cache)),
+            LowVerb::Inspect(low) => Box::new(move |cache| inspect::run(&low, json, cache)),
+            LowVerb::Grammars(low) => Box::new(move |_| about::print_grammars(&low, json)),
+            LowVerb::Cache(low) => Box::new(move |cache| cache::run(&low, json, cache)),
+            LowVerb::Model(low) => Box::new(move |cache| model::run(&low, json, cache)),
+            LowVerb::BenchModel(low) => Box::new(move |cache| bench_model::run(&low, json, cache)),
+            LowVerb::Retokenize(low) => Box::new(move |cache| retokenize::run(&low, json, cache)),
+            LowVerb::Trace(low) => Box::new(move |cache| trace::run(&low, json, cache)),
+            LowVerb::Experiment(low) => Box::new(move |cache| experiment::run(&low, json, cache)),
+            LowVerb::Completions(low) => Box::new(move |_| about::print_completions(&low, Self::arranged())),
+            LowVerb::Man(low) => Box::new(move |_| about::print_man(&low, Self::arranged())),
         })
     }
 }

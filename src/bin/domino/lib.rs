@@ -71,15 +71,13 @@ pub fn main() -> ExitCode {
             return failure::report(&error.into(), json, Exit::Failure);
         }
     };
-    failure::be_quiet(args.quiet());
+    failure::be_quiet(args.quiet);
     log::install(args.log());
     if !args.takes_signals() {
         progress::catch_interrupts();
     }
-    let json = args.json();
-    let cache = args.cache();
-    let failure = args.failure();
-    let work = args.install_budgets().and_then(|()| args.resolve());
+    let (json, cache, failure) = (args.json, args.cache.resolve(), args.failure());
+    let work = args.budgets.install().and_then(|()| args.resolve());
     let ended = work.map_err(Into::into).and_then(|work| work(&cache));
     // The buffer of standard output is written now, since an error would be lost when the program ends.
     match ended.and_then(|exit| Ok(terminal::stdout().flush().map(|()| exit)?)) {

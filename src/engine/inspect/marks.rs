@@ -15,6 +15,8 @@ pub(super) struct SymbolFacts {
     pub(super) right_recursive: Vec<bool>,
     /// Can it be nothing but itself?
     pub(super) cyclic: Vec<bool>,
+    /// Nonterminals of one number lead to each other.
+    pub(super) component: Vec<usize>,
     /// Nonterminals of one number can begin with each other.
     pub(super) left_component: Vec<usize>,
     /// Nonterminals of one number can end with each other.
@@ -29,9 +31,12 @@ impl SymbolFacts {
         let cfg = &lowered.cfg;
         let edges = Edges::new(cfg);
         let mut users: Vec<Vec<RuleId>> = vec![Vec::new(); lowered.scanner.terminal_count()];
+        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); cfg.nonterminal_count()];
         for (dot, slot) in cfg.dots() {
-            if let AfterDot::Terminal(terminal) = slot {
-                users[terminal.index()].push(lowered.rule_of(cfg.lhs(dot)));
+            match slot {
+                AfterDot::Terminal(terminal) => users[terminal.index()].push(lowered.rule_of(cfg.lhs(dot))),
+                AfterDot::Nonterminal(used) => uses[cfg.lhs(dot).index()].push(used.index()),
+                AfterDot::End(_) => {}
             }
         }
         for rules in &mut users {
@@ -40,14 +45,19 @@ impl SymbolFacts {
         }
         let (left_recursive, left_component) = on_cycles(&edges.left);
         let (right_recursive, right_component) = on_cycles(&edges.right);
-        let (cyclic, _) = on_cycles(&edges.unit);
-        Self { left_recursive, right_recursive, cyclic, left_component, right_component, users }
+        let ((cyclic, _), (_, component)) = (on_cycles(&edges.unit), on_cycles(&uses));
+        Self { left_recursive, right_recursive, cyclic, component, left_component, right_component, users }
     }
 
     /// The rules whose productions use the terminal.
     pub(super) fn users(&self, terminal: TerminalId) -> &[RuleId] {
         &self.users[terminal.index()]
     }
+}
+
+/// True for a symbol that may be empty.
+pub(super) fn is_nullable(cfg: &Cfg, slot: AfterDot) -> bool {
+    matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol))
 }
 
 /// The nonterminals that each nonterminal can begin with, end with, or be.
@@ -67,8 +77,7 @@ impl Edges {
             for &first in cfg.productions(number) {
                 row.clear();
                 row.extend(cfg.symbols(first));
-                let nullable =
-                    |slot: &&AfterDot| matches!(slot, AfterDot::Nonterminal(it) if cfg.is_nullable(*it));
+                let nullable = |slot: &&AfterDot| is_nullable(cfg, **slot);
                 // Symbols up to the first, and from the last, that cannot be empty.
                 let head = (row.iter().take_while(nullable).count() + 1).min(row.len());
                 let tail = row.len() - (row.iter().rev().take_while(nullable).count() + 1).min(row.len());

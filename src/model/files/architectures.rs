@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use domino_engine::gguf::{Gguf, MetadataValue};
 
-use super::config::{Activation, Biases, Config, Experts, LayerSet, Norms, Scales, SharedKeys};
+use super::config::{Activation, Biases, Config, Experts};
 use super::fields::ModelFields;
 use super::rope_fields::{rope, rotary_share};
 use crate::model::error::{ModelError, ModelErrorKind};
@@ -150,28 +150,16 @@ fn read(architecture: &Architecture, fields: &ModelFields<'_>) -> Result<Config,
         heads,
         kv_heads: fields.size(["num_key_value_heads", "attention.head_count_kv"])?.unwrap_or(heads),
         head_dim,
-        window_heads: None,
-        keys_as_values: false,
-        shared: SharedKeys::default(),
-        layer_inputs: None,
         vocabulary,
         max_positions: fields.required(["max_position_embeddings", "context_length"])?,
         norm_epsilon: epsilon as f32,
         rope: rope(fields, "full_attention", architecture.theta)?,
-        window_rope: None,
-        rotated: LayerSet::All,
         rotary_dim: rotary_dim(architecture, fields, head_dim)?,
-        window: None,
-        attention: LayerSet::All,
-        gated: false,
-        convolution: None,
-        delta: None,
         experts,
         tied,
         biases: biases(architecture, fields)?,
-        norms: Norms::default(),
         activation: activation(architecture, fields)?,
-        scales: Scales::default(),
+        ..Config::default()
     };
     (architecture.describe)(fields, &mut config)?;
     config.check().map_err(|reason| fields.invalid(reason))?;
@@ -185,17 +173,11 @@ fn experts(fields: &ModelFields<'_>) -> Result<Experts, ModelError> {
         Some(count) => count,
         None => fields.required(counts[0])?,
     };
-    let step = ["decoder_sparse_step", ""];
-    if let Some(step) = fields.size(step)?.filter(|&step| step != 1) {
-        return Err(fields.unsupported(["decoder_sparse_step", ""], step));
-    }
-    if let Some(layers) = fields.value("mlp_only_layers").filter(|layers| **layers != serde_json::json!([])) {
-        return Err(fields.unsupported(["mlp_only_layers", ""], layers));
-    }
+    let (step, layers) = (["decoder_sparse_step", ""], "mlp_only_layers");
+    fields.refuse(step, fields.size(step)?, |step| *step == 1)?;
+    fields.refuse([layers, ""], fields.value(layers), |layers| **layers == serde_json::json!([]))?;
     let scale = ["", "expert_weights_scale"];
-    if let Some(scale) = fields.number(scale)?.filter(|&scale| scale != 0.0 && scale != 1.0) {
-        return Err(fields.unsupported(["", "expert_weights_scale"], scale));
-    }
+    fields.refuse(scale, fields.number(scale)?, |scale| *scale == 0.0 || *scale == 1.0)?;
     Ok(Experts {
         count,
         used: fields.required(["num_experts_per_tok", "expert_used_count"])?,
@@ -248,17 +230,11 @@ fn refuse_variations(
     head_dim: usize,
 ) -> Result<(), ModelError> {
     let experts = ["", "expert_count"];
-    if let Some(count) = fields.size(experts)?.filter(|&count| count > 0 && !architecture.experts) {
-        return Err(fields.unsupported(experts, count));
-    }
+    fields.refuse(experts, fields.size(experts)?, |count| *count == 0 || architecture.experts)?;
     let values = ["", "attention.value_length"];
-    if let Some(size) = fields.size(values)?.filter(|&size| size != head_dim) {
-        return Err(fields.unsupported(values, size));
-    }
-    match fields.value("quantization_config") {
-        None | Some(Value::Null) => Ok(()),
-        Some(value) => Err(fields.unsupported(["quantization_config", ""], value)),
-    }
+    fields.refuse(values, fields.size(values)?, |size| *size == head_dim)?;
+    let quantized = "quantization_config";
+    fields.refuse([quantized, ""], fields.value(quantized), |value| value.is_null())
 }
 
 /// The products that have biases: folders say it, GGUF files have them.

@@ -14,7 +14,7 @@ use crate::limits::TENSOR_ELEMENTS;
 
 /// Sizes of a model, and all in which it differs from others. After [`check`](Self::check) all sizes are at
 /// least one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Config {
     pub(crate) hidden: usize,
     pub(crate) intermediate: usize,
@@ -508,16 +508,17 @@ impl Config {
 }
 
 /// Base and scaling of the frequencies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Rope {
     pub(crate) theta: f64,
     pub(crate) scaling: Scaling,
 }
 
 /// Scaling of the frequencies of a model that was first made for shorter texts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Scaling {
     /// No scaling.
+    #[default]
     None,
     /// Linear scaling: all frequencies are divided by this.
     Linear(f64),

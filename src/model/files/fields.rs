@@ -65,6 +65,19 @@ impl<'a> ModelFields<'a> {
         ModelErrorKind::Unsupported { field: self.name(setting), value: value.to_string() }.into()
     }
 
+    /// Refuses the value of a setting, if it is there and is not known to be computed.
+    pub(crate) fn refuse<T: std::fmt::Display>(
+        &self,
+        setting: Setting,
+        found: Option<T>,
+        is_known: impl FnOnce(&T) -> bool,
+    ) -> Result<(), ModelError> {
+        match found.filter(|value| !is_known(value)) {
+            Some(value) => Err(self.unsupported(setting, value)),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the layers that have the window, by their names in `layer_types`; `None` if there are none.
     pub(crate) fn window_layers(&self, layers: usize) -> Result<Option<LayerSet>, ModelError> {
         Ok(self.full_attention(layers, "sliding_attention")?.map(LayerSet::But))

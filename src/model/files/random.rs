@@ -2,9 +2,7 @@
 
 use half::f16;
 
-use super::config::{
-    Activation, Biases, Config, DeltaNet, LayerSet, Norms, Rope, Scales, Scaling, SharedKeys,
-};
+use super::config::{Config, DeltaNet, LayerSet, Rope, Scaling};
 use super::weights::Weights;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::formats::Format;
@@ -71,28 +69,16 @@ impl RandomModel {
             heads: self.heads,
             kv_heads: self.kv_heads,
             head_dim,
-            window_heads: None,
-            keys_as_values: false,
-            shared: SharedKeys::default(),
-            layer_inputs: None,
             vocabulary: self.vocabulary,
             max_positions: 1 << 20,
             norm_epsilon: 1e-5,
             rope: Rope { theta: 1e4, scaling: Scaling::None },
-            window_rope: None,
-            rotated: LayerSet::All,
             rotary_dim: if self.states { head_dim / 4 } else { head_dim },
-            window: None,
             attention: if self.states { LayerSet::Each(4) } else { LayerSet::All },
             gated: self.states,
-            convolution: None,
             delta: self.states.then_some(net),
-            experts: None,
             tied: true,
-            biases: Biases::default(),
-            norms: Norms::default(),
-            activation: Activation::Silu,
-            scales: Scales::default(),
+            ..Config::default()
         };
         config.check().map_err(ModelErrorKind::InvalidConfig)?;
         Ok(config)

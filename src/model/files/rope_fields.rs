@@ -141,9 +141,7 @@ fn of_file(fields: &ModelFields<'_>) -> Result<Scaling, ModelError> {
         Some("linear") => Ok(Scaling::Linear(required(FACTOR)?)),
         Some("yarn") => {
             let attention = ["", "rope.scaling.attn_factor"];
-            if let Some(other) = fields.number(attention)?.filter(|&factor| factor != 1.0) {
-                return Err(fields.unsupported(attention, other));
-            }
+            fields.refuse(attention, fields.number(attention)?, |factor| *factor == 1.0)?;
             let factor = required(FACTOR)?;
             Ok(Scaling::Yarn {
                 factor,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{ByName, NamedValue};
 use crate::terminal::extend;
-use crate::terminal::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, remark};
 
 impl ByName for Masking {
     const NAMES: &'static [(&'static str, Self)] =
@@ -130,9 +130,8 @@ impl LowOptions {
             (greedy && self.min_p > 0.0, "--min-p", "at temperature 0 the likeliest token is taken"),
             (!penalised && self.repeat_last_n != LAST, "--repeat-last-n", "there are no penalties"),
         ];
-        let paint = Paint::for_stderr();
         for (_, flag, why) in idle.into_iter().filter(|(idle, ..)| *idle && !others) {
-            note!("{} {flag} changes nothing: {why}", paint.cyan("warning:"));
+            remark!("warning:", "{flag} changes nothing: {why}");
         }
     }
 

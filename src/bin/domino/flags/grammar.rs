@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use domino::{Lookahead, Terminals, grammar::json_schema::SchemaOptions};
 
-use super::{ByName, NamedValue};
+use super::{ByName, NamedValue, refuse};
 use crate::flags::schema::{self, LowSchema};
 use crate::flags::tools::{CallingParts, LowReasoning, LowTools};
 use crate::grammar::compiler::{Reach, lookahead, lookahead_number};
 use crate::grammar::{notation::Notation, source::GrammarSource, thinking::Thinking};
 use crate::session::model::TokensOf;
-use crate::terminal::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, remark};
 
 /// Flags that name the grammar of a command.
 #[derive(Debug, Args)]
@@ -76,12 +76,12 @@ impl LowGrammar {
     /// Reads the flags as a grammar, if one was given; `defaults` hold where flags say nothing. With `rows`,
     /// no flag is idle, since rows may bring the grammars that it is for.
     pub(crate) fn resolve_beside(
-        self,
+        &self,
         defaults: SchemaOptions,
         rows: bool,
     ) -> Result<UsualGrammar, BadInput> {
         let given = self.schemas.given();
-        let options = self.schemas.resolve(defaults)?;
+        let options = self.schemas.resolve(&defaults)?;
         // Clap lets a flag pass that needs another one where a third one excludes that.
         if self.grammar.is_none() && self.syntax.is_some() {
             return Err(BadInput::new("--syntax is for the file of --grammar").hint("leave --syntax out"));
@@ -90,10 +90,10 @@ impl LowGrammar {
             self.tools.refuse_idle()?;
         }
         let (tools, calling) = self.tools.resolve(rows)?;
-        let source = match (self.grammar, self.schema, self.regex, tools) {
-            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, options.clone())?),
-            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, options.clone())?),
-            (None, None, Some(regex), _) => Some(GrammarSource::regex(regex)),
+        let source = match (&self.grammar, &self.schema, &self.regex, tools) {
+            (Some(grammar), ..) => Some(GrammarSource::resolve(grammar, self.syntax, options.clone())?),
+            (None, Some(schema), ..) => Some(GrammarSource::schema(schema.clone(), options.clone())?),
+            (None, None, Some(regex), _) => Some(GrammarSource::regex(regex.clone())),
             (None, None, None, Some(tools)) => {
                 Some(GrammarSource::tools(tools, calling.calling()?, options.clone()))
             }
@@ -111,12 +111,12 @@ impl LowGrammar {
     }
 
     /// Reads the flags as a grammar, and refuses them if there is none.
-    pub(crate) fn required(self) -> Result<GrammarSource, BadInput> {
+    pub(crate) fn required(&self) -> Result<GrammarSource, BadInput> {
         self.required_beside(SchemaOptions::default())
     }
 
     /// Reads the flags as [`required`](Self::required) does; `defaults` hold where flags say nothing.
-    pub(crate) fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
+    pub(crate) fn required_beside(&self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
         self.resolve_beside(defaults, false)?.behind_thought().ok_or_else(|| {
             let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
             BadInput::new("no grammar given").hint(hint)
@@ -145,6 +145,11 @@ impl UsualGrammar {
     }
 }
 
+/// Says that a flag needs a grammar.
+pub(crate) fn without_grammar(flag: &str) -> BadInput {
+    BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex")
+}
+
 /// Flags that say whose tokens are meant, for commands that run no model.
 #[derive(Debug, Args)]
 pub(crate) struct LowVocabulary {
@@ -160,14 +165,14 @@ pub(crate) struct LowVocabulary {
 
 impl LowVocabulary {
     /// Takes the tokens of the flags, or else of the default model.
-    pub(crate) fn resolve(self) -> TokensOf {
+    pub(crate) fn resolve(&self) -> TokensOf {
         self.given().unwrap_or(TokensOf::Model(None))
     }
 
     /// Takes the tokens of the flags, if there are any.
-    pub(crate) fn given(self) -> Option<TokensOf> {
-        let model = self.model.map(|model| TokensOf::Model(Some(model)));
-        self.tokenizer.map(TokensOf::Tokenizer).or(model)
+    pub(crate) fn given(&self) -> Option<TokensOf> {
+        let model = self.model.clone().map(|model| TokensOf::Model(Some(model)));
+        self.tokenizer.clone().map(TokensOf::Tokenizer).or(model)
     }
 }
 
@@ -206,23 +211,16 @@ impl LowReach {
     pub(crate) fn refuse_idle(self, constrained: bool) -> Result<(), BadInput> {
         let flags =
             [(self.lookahead.is_some(), "--lookahead"), (self.terminals.terminals.is_some(), "--terminals")];
-        match flags.into_iter().find(|(given, _)| *given && !constrained) {
-            Some((_, flag)) => {
-                Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"))
-            }
-            None => Ok(()),
-        }
+        if constrained { Ok(()) } else { refuse(&flags, without_grammar) }
     }
 
     /// Reads the flags. Notes on standard error which terminals a lookahead counts, if no flag says.
     pub(crate) fn resolve(self) -> Reach {
         let lookahead = self.lookahead.unwrap_or_default();
         if let (Some(k), None) = (lookahead_number(lookahead), self.terminals.terminals) {
-            let note = Paint::for_stderr().cyan("note:");
-            note!(
-                "{note} -k {k} counts folded terminals, the largest regular parts of the grammar; \
-                 --terminals written counts those of a lexer, as the DOMINO paper does"
-            );
+            let paper = "--terminals written counts those of a lexer, as the DOMINO paper does";
+            let folded = "counts folded terminals, the largest regular parts of the grammar";
+            remark!("note:", "-k {k} {folded}; {paper}");
         }
         Reach { lookahead, terminals: self.terminals.resolve() }
     }
@@ -243,14 +241,14 @@ pub(crate) struct LowCapture {
     /// They are in the field captures. Can be given more than once. Named groups of regular expressions and
     /// rules that the grammar marks (`rule[capture]` in Lark) are listed without it.
     #[arg(long = "capture", value_name = "RULE")]
-    rules: Vec<String>,
+    pub(crate) rules: Vec<String>,
 }
 
 impl LowCapture {
     /// Takes the names of the rules; refuses them without `--json`.
-    pub(crate) fn resolve(self, json: bool) -> Result<Vec<String>, BadInput> {
+    pub(crate) fn resolve(&self, json: bool) -> Result<&[String], BadInput> {
         match self.rules.is_empty() || json {
-            true => Ok(self.rules),
+            true => Ok(&self.rules),
             false => Err(BadInput::new("--capture needs --json")),
         }
     }

@@ -62,6 +62,11 @@ impl<T: ByName> Serialize for NamedValue<T> {
     }
 }
 
+/// Refuses the first of these flags that is given, for the reason `why`.
+pub(crate) fn refuse(flags: &[(bool, &str)], why: impl FnOnce(&str) -> BadInput) -> Result<(), BadInput> {
+    flags.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, flag)| Err(why(flag)))
+}
+
 /// Flags of all commands that compile grammars: the time of a step, and the memory of a grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowBudgetFlags {
@@ -84,28 +89,16 @@ const LEAST_MIB: usize = 4;
 impl LowBudgetFlags {
     /// Takes the flags for this run.
     pub(crate) fn install(&self) -> Result<(), BadInput> {
-        let step_time = match self.max_step_seconds {
-            None => None,
-            Some(seconds) => {
-                Some(Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(
-                    || {
-                        BadInput::new(format!(
-                            "--max-step-seconds {seconds}: a number of seconds above 0 is wanted"
-                        ))
-                    },
-                )?)
-            }
-        };
-        let memory = match self.max_memory {
-            None => None,
-            Some(mib) if mib < LEAST_MIB => {
-                return Err(BadInput::new(format!(
-                    "--max-memory {mib}: at least {LEAST_MIB} MiB are needed"
-                )));
-            }
-            Some(mib) => Some(mib.saturating_mul(1 << 20)),
-        };
-        compiler::set_budgets(step_time, memory);
+        let time = |seconds| Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+        let step_time = self.max_step_seconds.and_then(time);
+        if let (Some(seconds), None) = (self.max_step_seconds, step_time) {
+            let error = format!("--max-step-seconds {seconds}: a number of seconds above 0 is wanted");
+            return Err(BadInput::new(error));
+        }
+        if let Some(mib) = self.max_memory.filter(|mib| *mib < LEAST_MIB) {
+            return Err(BadInput::new(format!("--max-memory {mib}: at least {LEAST_MIB} MiB are needed")));
+        }
+        compiler::set_budgets(step_time, self.max_memory.map(|mib| mib.saturating_mul(1 << 20)));
         Ok(())
     }
 }
@@ -145,7 +138,7 @@ impl LowCacheFlags {
 }
 
 /// Flags of the engine and the device that run the model, and of its numbers.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LowDevice {
     /// Run the model by domino, this program's own runner, or by another engine that the program has.
     /// --device, --precision, --card, --quantize and --kv are for domino.
@@ -173,7 +166,7 @@ pub(crate) struct LowDevice {
     ///
     /// Default: what RAYON_NUM_THREADS says, or as many as there are cores.
     #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    pub(crate) threads: Option<NonZeroUsize>,
     /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k.
     ///
     /// Rows that are no whole blocks of it (256 numbers in the K formats) become q8_0. Less memory, quicker
@@ -206,11 +199,6 @@ impl LowContext {
 }
 
 impl LowDevice {
-    /// The value of `--threads`.
-    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
-        self.threads
-    }
-
     /// Does the program's other engine run the model?
     fn is_of_other(&self) -> bool {
         self.engine.map_or(engine::other().is_some(), |engine| engine == EngineName::Other)
@@ -225,11 +213,9 @@ impl LowDevice {
             (self.quantize.is_some(), "--quantize"),
             (self.kv.is_some(), "--kv"),
         ];
-        match own.iter().find(|(given, _)| *given && self.is_of_other()) {
-            Some((_, flag)) => Err(BadInput::new(format!("{flag} is for the engine domino"))
-                .hint("leave it out, or take --engine domino")),
-            None => Ok(()),
-        }
+        let why = |flag: &str| BadInput::new(format!("{flag} is for the engine domino"));
+        let why = |flag: &str| why(flag).hint("leave it out, or take --engine domino");
+        if self.is_of_other() { refuse(&own, why) } else { Ok(()) }
     }
 
     /// Reads the flags as options for loading the model.

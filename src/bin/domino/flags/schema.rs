@@ -113,10 +113,10 @@ impl LowSchema {
         "draft format whitespace order duplicate_keys escapes numbers closed max_depth lenient";
 
     /// Reads the flags as options; `defaults` hold where they say nothing.
-    pub(crate) fn resolve(self, defaults: SchemaOptions) -> Result<SchemaOptions, BadInput> {
-        let mut options = self.over(&defaults);
-        if let Some(folder) = self.documents {
-            options.documents = documents(&folder)?;
+    pub(crate) fn resolve(&self, defaults: &SchemaOptions) -> Result<SchemaOptions, BadInput> {
+        let mut options = self.over(defaults);
+        if let Some(folder) = &self.documents {
+            options.documents = documents(folder)?;
         }
         Ok(options)
     }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::decode::DraftMask;
 use domino::proposer::{DraftLength, Learning};
 
-use super::{ByName, NamedValue};
+use super::{ByName, NamedValue, grammar::without_grammar, refuse};
 use crate::session::drafts::{self, PAPER_DRAFT, Speculate, Speculation, WantedDraft, Which};
 use crate::terminal::failure::BadInput;
 
@@ -81,30 +81,30 @@ impl LowSpeculate {
     }
 
     /// Reads the flags.
-    pub(crate) fn resolve(self, constrained: bool) -> Result<Speculation, BadInput> {
+    pub(crate) fn resolve(&self, constrained: bool) -> Result<Speculation, BadInput> {
         let flags = [
             (matches!(self.speculate, Some(Speculate::To { .. })), "--speculate"),
             (self.proposer.is_some(), "--proposer"),
             (self.threshold.is_some(), "--threshold"),
         ];
-        if let Some((_, flag)) = flags.into_iter().find(|(given, _)| *given && !constrained) {
-            return Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"));
+        if !constrained {
+            refuse(&flags, without_grammar)?;
         }
         let learning = match self.learn {
             Learns::Online => Learning::Online,
             Learns::PerText => Learning::PerText,
         };
-        if self.compare && self.speculate == Some(Speculate::Off) {
+        let off = self.speculate == Some(Speculate::Off);
+        if self.compare && off {
             return Err(BadInput::new("--compare has nothing to compare with --speculate off"));
         }
-        if self.has_draft_model() && self.speculate == Some(Speculate::Off) {
-            return Err(BadInput::new("--draft-model has nothing to do with --speculate off"));
-        }
-        let (how, asked) = (self.length()?, self.asks() && self.speculate != Some(Speculate::Off));
+        refuse(&[(off && self.has_draft_model(), "--draft-model")], with_nothing_to_do)?;
+        let (how, asked) = (self.length()?, self.asks() && !off);
         let proposer = self.proposer.unwrap_or_default();
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
-        let Self { prior, compare, draft, .. } = self;
-        Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft: draft.resolve() })
+        let (prior, compare, mask) = (self.prior.clone(), self.compare, self.draft.draft_mask.0);
+        let draft = self.draft.draft_model.clone().map(|name| WantedDraft { name, mask });
+        Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft })
     }
 
     /// Chooses the length of drafts, with what the proposer and its threshold say of it.
@@ -112,12 +112,7 @@ impl LowSpeculate {
         let Self { speculate, proposer, threshold, .. } = self;
         if *speculate == Some(Speculate::Off) {
             let flags = [(proposer.is_some(), "--proposer"), (threshold.is_some(), "--threshold")];
-            return match flags.into_iter().find(|(given, _)| *given) {
-                Some((_, flag)) => {
-                    Err(BadInput::new(format!("{flag} has nothing to do with --speculate off")))
-                }
-                None => Ok(Some(Speculate::Off)),
-            };
+            return refuse(&flags, with_nothing_to_do).map(|()| Some(Speculate::Off));
         }
         let which = proposer.unwrap_or_default();
         if which.is_paper() && self.has_draft_model() {
@@ -141,6 +136,11 @@ impl LowSpeculate {
     }
 }
 
+/// Says that a flag is for drafts, which are off.
+fn with_nothing_to_do(flag: &str) -> BadInput {
+    BadInput::new(format!("{flag} has nothing to do with --speculate off"))
+}
+
 /// Flags of a draft model.
 #[derive(Debug, Args)]
 struct LowDraftModel {
@@ -149,7 +149,7 @@ struct LowDraftModel {
     /// --model; it runs where the model does, with the weights as they are stored. The text is the same, the
     /// time is not.
     #[arg(long, value_name = "DIR|FILE|ID", requires = "LowGrammar")]
-    pub(crate) draft_model: Option<PathBuf>,
+    draft_model: Option<PathBuf>,
     /// Keep the draft model to the grammar by a mask of its own (on), or not (off), to measure what that is
     /// worth: a guess that the grammar forbids then ends the draft.
     #[arg(long, value_name = "on|off", default_value = "on", requires = "draft_model")]
@@ -158,12 +158,4 @@ struct LowDraftModel {
 
 impl ByName for DraftMask {
     const NAMES: &'static [(&'static str, Self)] = &[("on", Self::On), ("off", Self::Off)];
-}
-
-impl LowDraftModel {
-    /// Reads the flags as a draft model, if they name one.
-    pub(crate) fn resolve(self) -> Option<WantedDraft> {
-        let mask = self.draft_mask.0;
-        self.draft_model.map(|name| WantedDraft { name, mask })
-    }
 }

@@ -8,6 +8,7 @@ use domino::grammar::tools::{Calling, Choice, Spelling};
 use domino::{chat::ChatTemplate, grammar::suggest};
 use serde_json::Value;
 
+use super::refuse;
 use crate::grammar::thinking::{Thinking, WantedReasoning};
 use crate::{files, session::chat::Chat, session::model, terminal::failure::BadInput};
 
@@ -107,19 +108,16 @@ impl LowTools {
             return Err(BadInput::new("--chat-template is for --tools and for --chat, and neither is given")
                 .hint("give --tools FILE or --chat, or leave --chat-template out"));
         }
-        match flags.into_iter().find(|(given, _)| *given) {
-            Some((_, flag)) => {
-                Err(BadInput::new(format!("{flag} says how functions are called, and there are none"))
-                    .hint(format!("give them by --tools FILE, or leave {flag} out")))
-            }
-            None => Ok(()),
-        }
+        refuse(&flags, |flag| {
+            BadInput::new(format!("{flag} says how functions are called, and there are none"))
+                .hint(format!("give them by --tools FILE, or leave {flag} out"))
+        })
     }
 
     /// Reads the file, if one was given, and the settings of calls.
     ///
     /// With `rows`, the rows may bring functions of their own, for which the settings hold too.
-    pub(crate) fn resolve(self, rows: bool) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
+    pub(crate) fn resolve(&self, rows: bool) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
         let wanted = self.tools.is_some() || rows;
         let spelling = match (&self.tool_spelling, &self.chat_template, &self.model) {
             (Some(name), ..) => Some(spelling(name)?),
@@ -133,7 +131,7 @@ impl LowTools {
             choice: self.tool_choice.as_deref().map(choice),
             one: self.one_tool_call.then_some(true),
         };
-        Ok((self.tools, parts))
+        Ok((self.tools.clone(), parts))
     }
 }
 
@@ -235,8 +233,8 @@ impl LowChat {
 
     /// Resolves the flags, with the template of this file if there is one. `None` if prompts stay as they
     /// are.
-    pub(crate) fn resolve(self, template: Option<PathBuf>) -> Option<Chat> {
-        self.chat.then_some(Chat { system: self.system, template })
+    pub(crate) fn resolve(&self, template: Option<PathBuf>) -> Option<Chat> {
+        self.chat.then(|| Chat { system: self.system.clone(), template })
     }
 
     /// Refuses the flags for a command without a prompt.

@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 use domino::{CaptureError, Captures, CompiledGrammar, Grammar, Limits, grammar::Span};
 use serde_json::{Map, Value, json};
 
-use crate::terminal::failure::{self, BadInput, Paint, note};
+use crate::terminal::failure::{self, BadInput, remark};
 use crate::{
     files::Output, grammar::source::GrammarSource, terminal::describe::one_line, terminal::progress,
 };
@@ -26,7 +26,6 @@ pub(crate) enum TreesFile {
 /// Gives a grammar the trees of a file. If the file is of no use, reports that on standard error, grows the
 /// trees, and writes the file again.
 pub(crate) fn attach_trees(compiled: &CompiledGrammar, file: &Path, name: &str) -> Result<(), BadInput> {
-    let paint = Paint::for_stderr();
     match load_trees(compiled, file)? {
         TreesFile::Whole => return Ok(()),
         TreesFile::Absent => {
@@ -34,12 +33,12 @@ pub(crate) fn attach_trees(compiled: &CompiledGrammar, file: &Path, name: &str) 
                 .hint("`domino compile` makes files of trees"));
         }
         TreesFile::Useless(why) => {
-            note!("{} {} is {why}; it is made again", paint.cyan("warning:"), file.display());
+            remark!("warning:", "{} is {why}; it is made again", file.display());
         }
     }
     grow_trees(compiled, name);
     if let Err(error) = write_trees(compiled, file) {
-        note!("{} {error:#}", paint.cyan("warning:"));
+        remark!("warning:", "{error:#}");
     }
     Ok(())
 }
@@ -65,8 +64,7 @@ pub(crate) fn load_trees(compiled: &CompiledGrammar, file: &Path) -> Result<Tree
 pub(crate) fn grow_trees(compiled: &CompiledGrammar, name: &str) {
     let bar = std::sync::OnceLock::new();
     compiled.grow_trees_with(|progress| {
-        bar.get_or_init(|| progress::StepBar::start(format!("growing trees of {name}"), progress.total))
-            .one_more();
+        bar.get_or_init(|| progress::bar(format!("growing trees of {name}"), progress.total)).inc(1);
     });
 }
 
@@ -151,17 +149,11 @@ pub(crate) fn give_advice(source: &GrammarSource, grammar: &CompiledGrammar) {
     }
     // The grammar was read before; without its text, places are left out.
     let places = LineIndex::new(source.load().map(|text| text.text().into_owned()).unwrap_or_default());
-    let paint = Paint::for_stderr();
     for warning in grave {
-        let rule = one_line(&warning.rule_name);
-        let place = places.show(warning.span);
-        note!(
-            "{} {}: rule {rule} ({place}): {}",
-            paint.cyan("warning:"),
-            source.name(),
-            one_line(&warning.message)
-        );
-        note!("{} {}; see `domino inspect`", paint.cyan("hint:"), one_line(&warning.hint));
+        let [rule, message, hint] =
+            [&warning.rule_name, &warning.message, &warning.hint].map(|it| one_line(it));
+        remark!("warning:", "{}: rule {rule} ({}): {message}", source.name(), places.show(warning.span));
+        remark!("hint:", "{hint}; see `domino inspect`");
     }
 }
 

@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use domino::{Constraint, StepError};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::terminal::describe::{self, MarkedLine};
 use crate::terminal::failure;
@@ -57,20 +57,11 @@ pub(crate) struct Leaving {
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     /// The place and the budget in one sentence, with advice.
-    told: failure::Told,
+    pub(crate) told: failure::Told,
     line: usize,
     column: usize,
     rules: Vec<String>,
     terminals: Vec<String>,
-}
-
-/// A verdict on a text that was read to its end.
-#[derive(Debug)]
-pub(crate) enum ReadEnd {
-    /// The text is in the language.
-    Complete,
-    /// More must follow, as described.
-    Incomplete(Box<Leaving>),
 }
 
 /// The result of reading a piece: `None` if all of it can follow, otherwise the place where it cannot.
@@ -121,17 +112,25 @@ impl Reading {
         Ok(read)
     }
 
-    /// Judges the text after [`finish`](Self::finish).
-    pub(crate) fn end(&mut self) -> ReadEnd {
+    /// Reads a whole text.
+    pub(crate) fn whole(&mut self, text: &[u8]) -> Read {
+        match self.push(text)? {
+            None => self.finish(),
+            left => Ok(left),
+        }
+    }
+
+    /// Says what is missing after [`finish`](Self::finish); `None` if the text is in the language.
+    pub(crate) fn end(&mut self) -> Option<Box<Leaving>> {
         if self.held.is_empty() && self.state.is_complete() {
-            return ReadEnd::Complete;
+            return None;
         }
         let what = match self.held.is_empty() {
             true => "the text ends too early",
             false => "the text ends inside a character",
         };
         let held = std::mem::take(&mut self.held);
-        ReadEnd::Incomplete(Box::new(self.leaving(held.len(), &held, held.len(), None, what.to_owned())))
+        Some(Box::new(self.leaving(held.len(), &held, held.len(), None, what.to_owned())))
     }
 
     fn read(&mut self, mut text: &[u8]) -> Read {
@@ -280,21 +279,12 @@ fn character_at(text: &[u8], at: usize) -> (usize, Option<char>) {
 impl Leaving {
     /// Makes the fields of JSON. `offset` counts bytes and points at the first that cannot follow; `line` and
     /// `column` are those of its character.
-    pub(crate) fn fields(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        let character = self.character.map(String::from);
-        for (name, value) in [
-            ("offset", json!(self.offset)),
-            ("line", json!(self.line)),
-            ("column", json!(self.column)),
-            ("character", json!(character)),
-            ("expected", json!(self.expected.named)),
-            ("more_expected", json!(self.expected.more)),
-            ("terminals", json!(self.terminals)),
-        ] {
-            fields.insert(name.to_owned(), value);
-        }
-        fields
+    pub(crate) fn fields(&self) -> Value {
+        let Self { offset, line, column, expected, terminals, .. } = self;
+        json!({
+            "offset": offset, "line": line, "column": column, "character": self.character.map(String::from),
+            "expected": expected.named, "more_expected": expected.more, "terminals": terminals,
+        })
     }
 
     /// The lines that people read below the first line.
@@ -314,18 +304,9 @@ impl Leaving {
 
 impl Unanswered {
     /// Makes the fields of JSON about the place.
-    pub(crate) fn fields(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        fields.insert("line".to_owned(), json!(self.line));
-        fields.insert("column".to_owned(), json!(self.column));
-        fields.insert("rules".to_owned(), json!(self.rules));
-        fields.insert("terminals".to_owned(), json!(self.terminals));
-        fields
-    }
-
-    /// The place and the budget in one sentence, with advice.
-    pub(crate) fn told(&self) -> failure::Told {
-        self.told.clone()
+    pub(crate) fn fields(&self) -> Value {
+        let Self { line, column, rules, terminals, .. } = self;
+        json!({ "line": line, "column": column, "rules": rules, "terminals": terminals })
     }
 }
 

@@ -11,7 +11,7 @@ use domino::{CompiledGrammar, Compiler, Grammar, grammar::suggest, shipped};
 use crate::grammar::notation::{Look, Notation, Parsed};
 use crate::grammar::thinking::WantedThought;
 use crate::grammar::warned::{self, Reports};
-use crate::terminal::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, remark};
 use crate::{files, grammar::compiler, terminal::progress};
 
 /// A grammar as named on the command line, or by a row of a batch.
@@ -267,9 +267,8 @@ impl GrammarText {
 
     /// Warns of what the grammar allows beyond its schema.
     pub(crate) fn warn(&self, relaxed: &[Relaxed]) {
-        let paint = Paint::for_stderr();
         for Relaxed { pointer, keyword, why } in relaxed {
-            note!("{} {}: {pointer}: `{keyword}` is not exact: {why}", paint.cyan("warning:"), self.name);
+            remark!("warning:", "{}: {pointer}: `{keyword}` is not exact: {why}", self.name);
         }
     }
 

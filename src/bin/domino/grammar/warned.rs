@@ -8,14 +8,13 @@ use domino::grammar::json_schema::{KeywordReport, KeywordStatus, SchemaReport};
 use serde_json::{Map, Value, json};
 
 use crate::terminal::describe::one_line;
-use crate::terminal::failure::{Paint, note};
+use crate::terminal::failure::{Paint, remark};
 use crate::terminal::{self, extend};
 
 /// Prints the warnings of the grammar called `name` on standard error.
 pub(crate) fn tell(name: &str, warnings: &[GrammarWarning]) {
-    let paint = Paint::for_stderr();
     for warning in warnings {
-        note!("{} {name}: {warning}", paint.cyan("warning:"));
+        remark!("warning:", "{name}: {warning}");
     }
 }
 
@@ -42,10 +41,9 @@ pub(crate) fn open_objects(pointers: &[String], option: &str) -> Option<[String;
 
 /// Prints on standard error what objects of the grammar called `name` take beside the members that they list.
 pub(crate) fn tell_open(name: &str, pointers: &[String]) {
-    let paint = Paint::for_stderr();
     if let Some([message, hint]) = open_objects(pointers, "--closed") {
-        note!("{} {name}: {message}", paint.cyan("note:"));
-        note!("{} {hint}", paint.cyan("hint:"));
+        remark!("note:", "{name}: {message}");
+        remark!("hint:", "{hint}");
     }
 }
 

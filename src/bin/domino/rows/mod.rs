@@ -10,9 +10,8 @@ mod grammar;
 pub(crate) mod keys;
 mod row;
 
-use std::io::{self, BufRead};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::{collections::HashMap, hash::Hash, time::Duration};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::{collections::HashMap, hash::Hash, io, time::Duration};
 
 use anyhow::Context;
 
@@ -51,7 +50,8 @@ impl Lines {
         let (sender, lines) = mpsc::sync_channel(ahead);
         let (source, name) = (input.clone(), input.name());
         std::thread::spawn(move || match source.open() {
-            Ok(reader) => send_lines(reader, &sender),
+            // Until the receiver is gone.
+            Ok(reader) => drop(lines::numbered(reader).try_for_each(|line| sender.send(line))),
             Err(error) => drop(sender.send(Err(io::Error::other(error)))),
         });
         Ok(Self { lines, name })
@@ -65,22 +65,6 @@ impl Lines {
             Ok(Err(error)) => Err(error).with_context(|| format!("cannot read {}", self.name)),
             Err(RecvTimeoutError::Timeout) => Ok(NextLine::NotYet),
             Err(RecvTimeoutError::Disconnected) => Ok(NextLine::End),
-        }
-    }
-}
-
-/// Sends all lines that are not blank, with their numbers from 1, until the receiver is gone.
-fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize, Vec<u8>)>>) {
-    for number in 1.. {
-        let mut line = Vec::new();
-        let sent = match reader.read_until(b'\n', &mut line) {
-            Ok(0) => return,
-            Ok(_) if lines::content(&line).is_empty() => continue,
-            Ok(_) => lines.send(Ok((number, line))),
-            Err(error) => lines.send(Err(error)),
-        };
-        if sent.is_err() {
-            return;
         }
     }
 }
@@ -109,20 +93,10 @@ pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>
     if !path.is_file() {
         return Ok(None);
     }
-    let mut reader = input.open()?;
     let (mut seen, mut texts) = (SeenIds::default(), 0_usize);
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let length = reader
-            .read_until(b'\n', &mut line)
-            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", input.name())))?;
-        if length == 0 {
-            break;
-        }
-        if lines::content(&line).is_empty() {
-            continue;
-        }
+    for line in lines::numbered(input.open()?) {
+        let unread = |error| BadInput::new(format!("cannot read {}: {error}", input.name()));
+        let (number, line) = line.map_err(unread)?;
         let (carried, row) = reading.row(&line, number);
         texts = texts.saturating_add(row.map_or(1, |row| row.texts()));
         seen.note(carried.key(), &carried.name(), number).map_err(|error| error.about(&input.name()))?;

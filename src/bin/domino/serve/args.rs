@@ -76,23 +76,23 @@ pub(crate) struct LowServe {
     engine: LowEngine,
     /// The address to listen on. 0.0.0.0 is all of this machine's.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    host: IpAddr,
+    pub(super) host: IpAddr,
     /// The port to listen on; 0 is any free one.
     #[arg(long, value_name = "PORT", default_value = "8080")]
-    port: u16,
+    pub(super) port: u16,
     #[command(flatten)]
-    running: RunningFlags,
+    pub(super) running: RunningFlags,
     /// Let pages of this origin (https://example.com) use the server too; a proxy may then pass its host on.
     /// Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
-    allow_origin: Vec<String>,
+    pub(super) allow_origin: Vec<String>,
     /// Serve the grammars in this folder by their names.
     ///
     /// They are *.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, and *.json for JSON Schemas; a name is what
     /// comes before the ending, also before .schema.json. A file that is changed or added is seen by the next
     /// request.
     #[arg(long, value_name = "DIR")]
-    grammar_dir: Option<PathBuf>,
+    pub(super) grammar_dir: Option<PathBuf>,
     /// Spell calls of functions (`tools` in requests) as the model does: a name, or off.
     ///
     /// docs/tools.md has the names; with off the model sees its functions and answers without a grammar.
@@ -101,7 +101,7 @@ pub(crate) struct LowServe {
     #[arg(long, value_name = "NAME|off", value_parser = spelling)]
     tool_spelling: Option<ToolSpelling>,
     #[command(flatten)]
-    limits: ServerLimits,
+    pub(super) limits: ServerLimits,
     /// Take schemas with "strict": true that OpenAI refuses: with objects that are open, or with properties
     /// that are not required.
     #[arg(long)]
@@ -134,25 +134,28 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The resolved command `domino serve`.
+/// The command `domino serve`: its flags, and what they mean.
 #[derive(Debug)]
 pub(crate) struct Serve {
+    pub(crate) flags: LowServe,
     pub(crate) engine: EngineArgs,
-    pub(crate) host: IpAddr,
-    pub(crate) port: u16,
-    pub(crate) running: RunningFlags,
-    /// Origins whose pages may use the server.
-    pub(crate) origins: Vec<String>,
-    pub(crate) grammar_dir: Option<PathBuf>,
+    pub(crate) schemas: SchemaRules,
+    /// The reach of masks, where requests do not say.
+    pub(crate) reach: Reach,
+    pub(crate) json: bool,
+}
+
+impl Serve {
     /// The spelling of calls; `None`: the one that the chat template shows; `Some(None)`: calls have no
     /// grammar.
-    pub(crate) tool_spelling: Option<Option<Spelling>>,
-    pub(crate) limits: ServerLimits,
-    pub(crate) schemas: SchemaRules,
-    /// The reach of masks, and the time at which they are made, where requests do not say.
-    pub(crate) reach: Reach,
-    pub(crate) masking: Masking,
-    pub(crate) json: bool,
+    pub(crate) fn tool_spelling(&self) -> Option<Option<Spelling>> {
+        self.flags.tool_spelling.map(|ToolSpelling(spelling)| spelling)
+    }
+
+    /// The time at which masks are made, where requests do not say.
+    pub(crate) fn masking(&self) -> Masking {
+        self.flags.mask.resolve()
+    }
 }
 
 /// Options for the schemas of requests and files.
@@ -202,6 +205,11 @@ fn kib(text: &str) -> Result<usize, ParseIntError> {
     Ok(text.parse::<NonZeroUsize>()?.get().saturating_mul(1 << 10))
 }
 
+/// Reads a number of MiB, which may be none, as bytes.
+fn mib_or_none(text: &str) -> Result<usize, ParseIntError> {
+    Ok(text.parse::<usize>()?.saturating_mul(1 << 20))
+}
+
 /// Reads a number of MiB as bytes.
 pub(crate) fn mib(text: &str) -> Result<usize, ParseIntError> {
     Ok(text.parse::<NonZeroUsize>()?.get().saturating_mul(1 << 20))
@@ -215,33 +223,22 @@ impl LowServe {
 
     /// Checks the flags and converts them to the server's settings.
     pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
-        let running = self.running;
-        running.check(self.host, self.limits.max_body)?;
-        let mut options = self.schema.resolve(SchemaOptions::default())?;
+        self.running.check(self.host, self.limits.max_body)?;
+        let mut options = self.schema.resolve(&SchemaOptions::default())?;
         let documents = std::mem::take(&mut options.documents);
         let schemas = SchemaRules { options, documents, lenient_strict: self.lenient_strict };
         let engine = self.engine.resolve()?;
         if engine.speculation.prior_dir.is_some()
-            && !(running.is_keyed() || engine.share_caches || self.host.to_canonical().is_loopback())
+            && !(self.running.is_keyed()
+                || self.engine.share_caches
+                || self.host.to_canonical().is_loopback())
         {
             let message = "--prior-dir keeps what clients teach apart by their keys, and they have none";
             return Err(BadInput::new(message)
                 .hint("ask for keys (--api-key, --api-keys), or let all share it (--share-caches)"));
         }
-        Ok(Serve {
-            engine,
-            host: self.host,
-            port: self.port,
-            running,
-            origins: self.allow_origin,
-            grammar_dir: self.grammar_dir,
-            tool_spelling: self.tool_spelling.map(|ToolSpelling(spelling)| spelling),
-            limits: self.limits,
-            schemas,
-            reach: self.reach.resolve(),
-            masking: self.mask.resolve(),
-            json,
-        })
+        let reach = self.reach.resolve();
+        Ok(Serve { flags: self, engine, schemas, reach, json })
     }
 }
 
@@ -249,16 +246,16 @@ impl LowServe {
 const USUAL_TEXTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 
 /// Flags of the model and its engine.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LowEngine {
     /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
     ///
     /// A folder has config.json, tokenizer.json, tokenizer_config.json and *.safetensors. Default: that of
     /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
-    model: Option<PathBuf>,
+    pub(super) model: Option<PathBuf>,
     #[command(flatten)]
-    device: LowDevice,
+    pub(super) device: LowDevice,
     #[command(flatten)]
     context: LowContext,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model: auto, on or off.
@@ -267,7 +264,7 @@ pub(crate) struct LowEngine {
     /// and never with the engine mistralrs.
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "on", default_value = "auto")]
-    grammar_speculate: WhenToGuess,
+    pub(super) grammar_speculate: WhenToGuess,
     /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
     #[arg(long = "s", value_name = "N|auto")]
     s: Option<DraftSize>,
@@ -297,26 +294,26 @@ pub(crate) struct LowEngine {
     prior_dir: Option<PathBuf>,
     /// Memory for keys and values of the texts that are written, in MiB. Texts past that wait. For the engine
     /// domino. Default: enough for all places, at most half of the free memory.
-    #[arg(long, value_name = "MIB")]
-    kv_memory: Option<NonZeroUsize>,
+    #[arg(long, value_name = "MIB", value_parser = mib)]
+    pub(super) kv_memory: Option<usize>,
     /// Memory for keys and values of the beginnings of prompts, in MiB, which need not be read again; those
     /// that were not used for longest go first. 0 keeps none. For the engine domino.
-    #[arg(long, value_name = "MIB", default_value = "256")]
-    prefix_cache: usize,
+    #[arg(long, value_name = "MIB", default_value = "256", value_parser = mib_or_none)]
+    pub(super) prefix_cache: usize,
     /// Share the beginnings of prompts that are kept, and the counts that guesses are made by, between all
     /// clients.
     ///
     /// They are apart for each API key unless this is given: from times, from cached_tokens and from the
     /// share of right guesses one client could tell what another one wrote.
     #[arg(long)]
-    share_caches: bool,
+    pub(super) share_caches: bool,
     /// Close a text that would be cut by its length by its shortest completion, within the limit, where a
     /// request does not say otherwise ("finish": false).
     #[arg(long)]
-    finish: bool,
+    pub(super) finish: bool,
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
-    chat_template: Option<PathBuf>,
+    pub(super) chat_template: Option<PathBuf>,
     /// Texts written at once; others wait. Default: 16; 1 with --device cuda or --precision, and with the
     /// engine mistralrs.
     #[arg(long, value_name = "N")]
@@ -353,30 +350,15 @@ impl FromStr for DraftSize {
     }
 }
 
-/// A model, and the engine that is to run it.
-#[derive(Debug)]
+/// A model, and the engine that is to run it: flags, and what they mean.
+#[derive(Debug, Clone)]
 pub(crate) struct EngineArgs {
-    /// Path or name of the model; `None`: the default model.
-    pub(crate) model: Option<PathBuf>,
-    pub(crate) guess: WhenToGuess,
+    pub(crate) flags: LowEngine,
     /// Way to guess, where that is done.
     pub(crate) speculation: Speculation,
     /// Options of our own runner for loading the model.
     pub(crate) load: LoadOptions,
-    /// Threads that share the work of a pass; `None`: as many as there are cores.
-    pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) by: RunBy,
-    /// Bytes of keys and values of texts.
-    pub(crate) kv_memory: Option<u64>,
-    /// Bytes of keys and values of beginnings of prompts.
-    pub(crate) prefix_cache: usize,
-    /// Do all clients share what is kept of prompts and texts?
-    pub(crate) share_caches: bool,
-    /// Are texts closed that would be cut by their length?
-    pub(crate) finish: bool,
-    pub(crate) chat_template: Option<PathBuf>,
-    /// Texts at once; `None`: as many as is usual.
-    pub(crate) texts: Option<NonZeroUsize>,
 }
 
 /// Ways to speculate.
@@ -393,7 +375,7 @@ pub(crate) struct Speculation {
 
 impl LowEngine {
     /// Resolves the flags.
-    pub(crate) fn resolve(self) -> Result<EngineArgs, BadInput> {
+    pub(crate) fn resolve(&self) -> Result<EngineArgs, BadInput> {
         let asked = self.s.is_some() || self.proposer.is_some() || self.threshold.is_some();
         let files = self.prior.is_some() || self.prior_dir.is_some();
         if self.grammar_speculate == WhenToGuess::Off && (asked || files) {
@@ -412,23 +394,10 @@ impl LowEngine {
             return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
         }
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
-        let (prior, prior_dir) = (self.prior, self.prior_dir);
-        let kv_memory = self.kv_memory.and_then(|mib| u64::try_from(mib.get()).ok());
+        let (prior, prior_dir) = (self.prior.clone(), self.prior_dir.clone());
+        let speculation = Speculation { size, proposer, threshold, prior, prior_dir };
         let load = self.context.beside(self.device.load_options()?);
-        Ok(EngineArgs {
-            model: self.model,
-            guess: self.grammar_speculate,
-            speculation: Speculation { size, proposer, threshold, prior, prior_dir },
-            load,
-            threads: self.device.threads(),
-            by: self.device.resolve(),
-            kv_memory: kv_memory.map(|mib| mib.saturating_mul(1 << 20)),
-            prefix_cache: self.prefix_cache.saturating_mul(1 << 20),
-            share_caches: self.share_caches,
-            finish: self.finish,
-            chat_template: self.chat_template,
-            texts: self.max_seqs,
-        })
+        Ok(EngineArgs { flags: self.clone(), speculation, load, by: self.device.resolve() })
     }
 }
 
@@ -436,21 +405,21 @@ impl EngineArgs {
     /// Texts that the engine writes at once. A model of tensors has one cache.
     pub(crate) fn texts(&self) -> NonZeroUsize {
         let one = self.by.tensors().is_some() || self.text_engine().is_some();
-        self.texts.unwrap_or(if one { NonZeroUsize::MIN } else { USUAL_TEXTS })
+        self.flags.max_seqs.unwrap_or(if one { NonZeroUsize::MIN } else { USUAL_TEXTS })
     }
 
     /// The other engine, if it runs the model and writes texts itself.
     pub(crate) fn text_engine(&self) -> Option<&'static dyn TextEngine> {
-        texts::other().filter(|_| matches!(self.by, RunBy::Other { .. }))
+        texts::other(self.by)
     }
 
     /// Returns the options of an engine that writes texts itself.
     pub(crate) fn wanted_texts(&self) -> WantedTexts {
         WantedTexts {
-            model: WantedModel { context: self.load.context, threads: self.threads },
+            model: WantedModel { context: self.load.context, threads: self.flags.device.threads },
             texts: self.texts(),
             drafts: self.guesses().map(|speculation| speculation.size),
-            chat_template: self.chat_template.clone(),
+            chat_template: self.flags.chat_template.clone(),
         }
     }
 
@@ -468,7 +437,7 @@ impl EngineArgs {
     /// Returns the way in which texts are guessed, if they are. An engine that writes texts itself cannot say
     /// whether guesses pay, so it makes them only if that is asked for.
     pub(crate) fn guesses(&self) -> Option<&Speculation> {
-        let made = match self.guess {
+        let made = match self.flags.grammar_speculate {
             WhenToGuess::Auto => self.text_engine().is_none(),
             WhenToGuess::On => true,
             WhenToGuess::Off => false,
@@ -491,11 +460,11 @@ impl EngineArgs {
             return engine.check(&self.wanted_texts());
         }
         let tensors = self.by.tensors().is_some();
-        if tensors && self.texts.is_some_and(|texts| texts.get() > 1) {
+        if tensors && self.flags.max_seqs.is_some_and(|texts| texts.get() > 1) {
             return Err(BadInput::new("--max-seqs: one text at a time with --device cuda or --precision")
                 .hint("leave --max-seqs out, and requests wait for their turn"));
         }
-        if tensors && self.kv_memory.is_some() {
+        if tensors && self.flags.kv_memory.is_some() {
             return Err(BadInput::new("--kv-memory: not with --device cuda or --precision")
                 .hint("leave it out; --context bounds the memory of the one text"));
         }

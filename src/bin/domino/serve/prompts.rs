@@ -9,7 +9,8 @@ use domino::{TokenId, Vocabulary, chat::ChatTemplate, chat::Conversation, vocab:
 use serde_json::{Map, Value};
 
 use super::{access::Caller, problem::Problem, work::Pool};
-use crate::{session::chat::prompt_tokens, terminal::failure::BadInput};
+use crate::session::chat::{at_least_one, prompt_tokens};
+use crate::terminal::failure::BadInput;
 
 /// Bytes past which a prompt is read in its caller's turn: it takes some ten milliseconds or more.
 const LONG: usize = 64 << 10;
@@ -146,11 +147,7 @@ impl Inner {
                 let text = self.rendered(chat)?;
                 self.fits(&text, "messages")?;
                 let tokens = self.tokenizer.encode_written(&text);
-                let mut tokens = tokens.map_err(|error| wrong("messages", &error))?;
-                if tokens.is_empty() {
-                    tokens.extend(self.vocabulary.end_of_text().first());
-                }
-                tokens
+                at_least_one(tokens.map_err(|error| wrong("messages", &error))?, &self.vocabulary)
             }
             PromptAsked::Text(text) => {
                 self.fits(&text, "prompt")?;

@@ -41,9 +41,10 @@ const WRITE_TIME: Duration = Duration::from_secs(10);
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let path = load::find(&command.engine)?;
     let schemas = Arc::new(command.schemas.clone());
-    let named = NamedGrammars::new(command.grammar_dir.clone(), Arc::clone(&schemas))?;
-    let visitors = Visitors::new(command.host, &command.origins)?;
-    let keys = ApiKeys::new(command.running.api_key.as_deref(), command.running.api_keys.as_deref())?;
+    let flags = &command.flags;
+    let named = NamedGrammars::new(flags.grammar_dir.clone(), Arc::clone(&schemas))?;
+    let visitors = Visitors::new(flags.host, &flags.allow_origin)?;
+    let keys = ApiKeys::new(flags.running.api_key.as_deref(), flags.running.api_keys.as_deref())?;
     tell_of_cache(cache);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -56,12 +57,12 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
         let address = listener.local_addr()?;
-        let pulse = Arc::new(Pulse::new(command.limits.stall_timeout));
+        let pulse = Arc::new(Pulse::new(flags.limits.stall_timeout));
         let loaded = progress::during(format!("loading {}", path.display()), || {
             let load = load::load(&command.engine, &path, &pulse, cache);
             tokio::task::block_in_place(|| runtime.block_on(load))
         })?;
-        let doors = Doors { named, visitors, keys };
+        let doors = (named, visitors, keys);
         let server = Arc::new(server(command, &path, loaded, pulse, doors, cache)?);
         let registry = Arc::clone(&server.registry);
         runtime.spawn_blocking(move || registry.prepare_for_schemas());
@@ -75,7 +76,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
 }
 
 async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
-    let address = SocketAddr::new(command.host, command.port);
+    let address = SocketAddr::new(command.flags.host, command.flags.port);
     TcpListener::bind(address).await.map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::AddrInUse => {
@@ -90,29 +91,23 @@ async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// The checks and tables that requests pass before they reach the model.
-pub(crate) struct Doors {
-    pub(crate) named: NamedGrammars,
-    pub(crate) visitors: Visitors,
-    pub(crate) keys: ApiKeys,
-}
-
 /// Makes what all requests share, of a model that is loaded.
-pub(crate) fn server(
+fn server(
     command: &Serve,
     path: &Path,
     loaded: LoadedModel,
     pulse: Arc<Pulse>,
-    doors: Doors,
+    (named, visitors, keys): (NamedGrammars, Visitors, ApiKeys),
     cache: &CacheFolder,
 ) -> anyhow::Result<Server> {
-    let limits = command.limits.clone();
+    let (limits, running) = (command.flags.limits.clone(), &command.flags.running);
+    let flags = &command.engine.flags;
     let LoadedModel { engine, vocabulary, tokenizer, context, guessing } = loaded;
-    let template = command.engine.chat_template.as_deref();
+    let template = flags.chat_template.as_deref();
     let mut prompts = PromptReader::new(tokenizer, vocabulary.clone(), path, template, context)?;
     let shown = Spelling::of_chat_template(prompts.template());
     // Any model can be held to it, and many have seen it.
-    let spelling = command.tool_spelling.unwrap_or(Some(shown.unwrap_or(Spelling::Hermes)));
+    let spelling = command.tool_spelling().unwrap_or(Some(shown.unwrap_or(Spelling::Hermes)));
     if spelling == Some(Spelling::Hermes) && shown != spelling {
         prompts.show_tools_in_words();
     }
@@ -121,11 +116,11 @@ pub(crate) fn server(
     let schemas = Arc::new(command.schemas.clone());
     let metrics = Arc::new(Metrics::default());
     pulse.count_in(Arc::clone(&metrics));
-    let pool = Pool::new(command.running.workers());
+    let pool = Pool::new(running.workers());
     let priors = guessing.as_ref().and_then(Guessing::keeper);
     let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
     let (most, patience) = (limits.grammar_cache, limits.compile_timeout);
-    let registry = Registry::new(shop, doors.named, Arc::clone(&metrics), pool, most, patience);
+    let registry = Registry::new(shop, named, Arc::clone(&metrics), pool, most, patience);
     let model = Served {
         vocabulary,
         name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -143,17 +138,17 @@ pub(crate) fn server(
         gate: Gate::new(texts.saturating_add(limits.max_queue)),
         pulse,
         health: Health::default(),
-        visitors: doors.visitors,
-        keys: doors.keys,
-        bodies: BodyMemory::new(command.running.body_memory, limits.max_body),
+        visitors,
+        keys,
+        bodies: BodyMemory::new(running.body_memory, limits.max_body),
         closing: OnceLock::new(),
         limits,
         priors,
-        share_caches: command.engine.share_caches,
-        finish: command.engine.finish,
+        share_caches: flags.share_caches,
+        finish: flags.finish,
         schemas,
         reach: command.reach,
-        masking: command.masking,
+        masking: command.masking(),
     })
 }
 
@@ -195,13 +190,13 @@ async fn serve(
     let how = how.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
     note!("{} {name} on http://{address}/v1{how}", paint.green("serving"));
     let bounds = ConnectionBounds {
-        patience: command.limits.read_timeout,
-        most: command.running.max_connections.get(),
+        patience: command.flags.limits.read_timeout,
+        most: command.flags.running.max_connections.get(),
     };
     let connections = connections::accept(listener, router, bounds, ended()).await;
     // From now on /ready says no to those who still ask.
     let _ = server.closing.set(());
-    let drain = command.limits.drain_timeout;
+    let drain = command.flags.limits.drain_timeout;
     if tokio::time::timeout(drain, connections.shutdown()).await.is_err() {
         tracing::warn!("requests that still run after {} s are left", drain.as_secs_f64());
     }

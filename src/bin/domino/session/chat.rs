@@ -14,7 +14,7 @@ use crate::files::{self, Input};
 use crate::grammar::{
     source::GrammarPlace, source::GrammarSource, thinking::Thinking, thinking::WantedThought,
 };
-use crate::terminal::failure::{self, BadInput, Paint, note};
+use crate::terminal::failure::{self, BadInput, note, remark};
 use crate::terminal::progress;
 
 /// Length in bytes of the shortest special token that shows a template written by hand; shorter ones may
@@ -69,8 +69,7 @@ impl Prompts {
         if prompts.chat.is_some() {
             let template = prompts.template(!prompts.tools.is_empty())?;
             if !prompts.tools.is_empty() && !template.shows_tools() && !in_words {
-                let paint = Paint::for_stderr();
-                note!("{} the chat template does not show the model its functions", paint.cyan("warning:"));
+                remark!("warning:", "the chat template does not show the model its functions");
             }
         }
         Ok(prompts)
@@ -196,8 +195,7 @@ impl Prompts {
         let Ok(text) = template.render(&conversation.with_generation_prompt(false)) else { return };
         if tokenizer.encode_written(&text).is_ok_and(|tokens| tokens != raw) {
             let family = template.family().map(|family| format!(" ({family})")).unwrap_or_default();
-            let hint = Paint::for_stderr().cyan("hint:");
-            note!("{hint} the model has a chat template{family}; --chat puts the prompt into it");
+            remark!("hint:", "the model has a chat template{family}; --chat puts the prompt into it");
         }
     }
 }
@@ -209,22 +207,24 @@ pub(crate) fn prompt_tokens(
     text: &str,
     vocabulary: &Vocabulary,
 ) -> anyhow::Result<Vec<TokenId>> {
-    let mut tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
-    if tokens.is_empty() {
-        tokens.extend(vocabulary.end_of_text().first());
-    }
-    Ok(tokens)
+    let tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
+    Ok(at_least_one(tokens, vocabulary))
 }
 
 /// Makes the tokens of a text that a template wrote; at least one.
 fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
-    let mut tokens = tokenizer
+    let tokens = tokenizer
         .encode_written(text)
         .map_err(|error| BadInput::new(format!("the prompt cannot be turned into tokens: {error}")))?;
+    Ok(at_least_one(tokens, vocabulary))
+}
+
+/// Gives tokens that are none the end of an earlier text.
+pub(crate) fn at_least_one(mut tokens: Vec<TokenId>, vocabulary: &Vocabulary) -> Vec<TokenId> {
     if tokens.is_empty() {
         tokens.extend(vocabulary.end_of_text().first());
     }
-    Ok(tokens)
+    tokens
 }
 
 /// Reads the functions of a list in JSON, or of the member `tools` of an object. Mistakes in it give no

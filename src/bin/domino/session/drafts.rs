@@ -16,13 +16,11 @@ use domino::{
     CompiledGrammar, Lookahead, Terminals, Vocabulary, model::candle::LoadOptions, store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::{Value, json};
 
+use crate::files::{self, Output};
+use crate::grammar::{compiler, source::GrammarPlace, source::GrammarSource};
 use crate::session::model::{self, RunBy, Runner, load, read_tokenizer};
-use crate::terminal::failure::{BadInput, Paint, note};
-use crate::{
-    files::Output, grammar::compiler, grammar::source::GrammarPlace, grammar::source::GrammarSource,
-};
+use crate::terminal::failure::{BadInput, remark};
 
 /// The value of `--speculate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,14 +90,8 @@ impl Speculation {
         tokenizer: &Tokenizer,
         draft: Option<&Drafting>,
     ) -> Result<Option<(Drafter, Option<Keeper>)>, BadInput> {
-        if self.how == Some(Speculate::Off) {
-            return Ok(None);
-        }
+        let Some(length) = self.length() else { return Ok(None) };
         let prior = self.prior(source, grammar, model)?;
-        let length = match self.how {
-            Some(Speculate::To { length, .. }) => length,
-            _ => DraftLength::Auto,
-        };
         // A prior that is yet to be learnt knows nothing.
         let known = prior.as_ref().is_some_and(|prior| !prior.is_empty());
         let recipe = self.proposer.recipe(grammar, tokenizer, known);
@@ -110,6 +102,15 @@ impl Speculation {
         let draft = draft.filter(|_| !self.proposer.is_paper());
         let second = draft.map(|draft| -> Box<dyn Propose> { Box::new(Arc::clone(draft)) });
         Ok(Some((recipe.drafter(Box::new(learner), second, length), keeper)))
+    }
+
+    /// The length of drafts; `None` if there are to be none.
+    fn length(&self) -> Option<DraftLength> {
+        match self.how {
+            Some(Speculate::Off) => None,
+            Some(Speculate::To { length, .. }) => Some(length),
+            None => Some(DraftLength::Auto),
+        }
     }
 
     /// Makes the proposer that guesses by counts.
@@ -127,11 +128,7 @@ impl Speculation {
         model: &Path,
         tokenizer: &Tokenizer,
     ) -> Option<Shared> {
-        let length = match self.how {
-            Some(Speculate::Off) => return None,
-            Some(Speculate::To { length, .. }) => length,
-            None => DraftLength::Auto,
-        };
+        let length = self.length()?;
         let prior = source.and_then(|source| shipped_prior(source, grammar, model));
         let recipe = self.proposer.recipe(grammar, tokenizer, prior.is_some());
         // Where nothing is known, texts of a grammar learn for one another.
@@ -295,10 +292,7 @@ fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path
         return None;
     }
     load_prior(&file, grammar)
-        .map_err(|error| {
-            let paint = Paint::for_stderr();
-            note!("{} {error}; going on without", paint.cyan("note:"));
-        })
+        .map_err(|error| remark!("note:", "{error}; going on without"))
         .ok()
         .inspect(|prior| tell_apart(prior, &file, grammar))
 }
@@ -311,19 +305,13 @@ fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
     }
     let was = compiler::reach_in_words(prior.lookahead(), prior.terminals());
     let is = compiler::reach_in_words(grammar.lookahead(), grammar.terminals());
-    let (note, file) = (Paint::for_stderr().cyan("note:"), file.display());
-    note!("{note} {file} was learnt with {was}, and this is {is}: its guesses may be worse");
+    let file = file.display();
+    remark!("note:", "{file} was learnt with {was}, and this is {is}: its guesses may be worse");
 }
 
 /// Reads the prior of a file.
 pub(crate) fn load_prior(file: &Path, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
-    let bytes = read_prior(file)?;
-    Prior::from_bytes(&bytes, grammar).map_err(|error| bad_prior(file, &error))
-}
-
-/// Reads the bytes of a file of counts.
-pub(crate) fn read_prior(file: &Path) -> Result<Vec<u8>, BadInput> {
-    std::fs::read(file).map_err(|error| BadInput::new(format!("cannot read {}: {error}", file.display())))
+    Prior::from_bytes(&files::read(file)?, grammar).map_err(|error| bad_prior(file, &error))
 }
 
 /// Makes the error for a prior that cannot be used, with advice.
@@ -365,10 +353,4 @@ impl WantedDraft {
 /// Reads the tally of a draft model's guesses.
 pub(crate) fn draft_tally(draft: &Drafting) -> DraftTally {
     draft.lock().unwrap_or_else(PoisonError::into_inner).tally()
-}
-
-/// Makes the object that `--json` prints as `draft_model`.
-pub(crate) fn draft_fields(tally: DraftTally) -> Value {
-    let DraftTally { guessed, judged, right, .. } = tally;
-    json!({ "guessed": guessed, "judged": judged, "right": right })
 }

@@ -7,17 +7,17 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use domino::decode::{DecodeError, DecodeErrorKind};
+use domino::decode::{DecodeError, DecodeErrorKind, Finish};
 use domino::model::candle::{
     CandleBatch, CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
 };
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
-use domino::model::{BatchInput, BatchModel, GraphCounts, Kept, KvCopy, Logits, Model, Rows};
+use domino::model::{BatchModel, GraphCounts, Kept, Logits, Model, Rows};
 use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::engine::{self, EngineModel, ModelTraits, OtherBatch, OtherEngine, OtherModel, WantedModel};
-use crate::terminal::failure::{BadInput, Paint, note};
+use crate::terminal::failure::{BadInput, remark};
 use crate::terminal::progress;
 
 /// The folder of the model that is used if none is named, found in the places of [`default_model`].
@@ -194,18 +194,17 @@ pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
     if let [Ok(quantised), Ok(stored)] = sizes
         && quantised.weights == stored.weights
     {
-        let paint = Paint::for_stderr();
-        let (path, warning) = (path.display(), paint.cyan("warning:"));
-        note!("{warning} --quantize {format} changes nothing: the matrices of {path} are quantised already");
-        note!("{} leave it out, or name a model in floats", paint.cyan("hint:"));
+        let why = format!("the matrices of {} are quantised already", path.display());
+        remark!("warning:", "--quantize {format} changes nothing: {why}");
+        remark!("hint:", "leave it out, or name a model in floats");
     }
 }
 
 /// Says that a text may have fewer tokens than the model was made for, where nobody has asked for that.
 pub(crate) fn tell_context(context: usize, made_for: usize, options: &LoadOptions) {
     if options.context.is_none() && context < made_for {
-        let note = Paint::for_stderr().cyan("note:");
-        note!("{note} room for {context} tokens, the model was made for {made_for}; --context asks for more");
+        let more = "--context asks for more";
+        remark!("note:", "room for {context} tokens, the model was made for {made_for}; {more}");
     }
 }
 
@@ -214,18 +213,18 @@ pub(crate) fn tell_context(context: usize, made_for: usize, options: &LoadOption
 fn tell_unpacking(path: &Path, place: Placement) {
     let Ok(model) = ModelDescription::of_model(path) else { return };
     if let Some(bytes) = place.unpacked(&model) {
-        let (paint, megabytes) = (Paint::for_stderr(), bytes.div_ceil(1_000_000));
-        let precision = place.precision;
-        note!("{} quantised weights become {precision}: {megabytes} MB on the card", paint.cyan("note:"));
-        note!("{} --card blocks keeps them as they are; drafts may change texts then", paint.cyan("hint:"));
+        let (precision, megabytes) = (place.precision, bytes.div_ceil(1_000_000));
+        remark!("note:", "quantised weights become {precision}: {megabytes} MB on the card");
+        remark!("hint:", "--card blocks keeps them as they are; drafts may change texts then");
     }
 }
 
 /// A loaded model.
 pub(crate) type Runner = OtherModel;
 
-/// A loaded model for several texts at once.
+/// A loaded model for several texts at once, and what runs its passes.
 pub(crate) type BatchRunner = OtherBatch;
+pub(crate) type AnyBatch = Box<dyn BatchModel<Error = ModelError>>;
 
 /// Takes a model of our own, with which drafts may be made.
 fn own<M: Model<Error = ModelError> + 'static>(model: M, made_for: impl Fn(&M) -> usize) -> Runner {
@@ -334,56 +333,23 @@ impl<M: ?Sized> EngineModel<M> {
     }
 }
 
-impl BatchModel for BatchRunner {
-    type Error = ModelError;
-
-    fn sequences(&self) -> usize {
-        self.model.sequences()
-    }
-
-    fn position(&self, sequence: usize) -> usize {
-        self.model.position(sequence)
-    }
-
-    fn context(&self) -> usize {
-        self.model.context()
-    }
-
-    fn vocabulary_size(&self) -> usize {
-        self.model.vocabulary_size()
-    }
-
-    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
-        self.model.forward(inputs)
-    }
-
-    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
-        self.model.truncate(sequence, position)
-    }
-
-    fn reserved(&self, tokens: usize) -> usize {
-        self.model.reserved(tokens)
-    }
-
-    fn copied_block(&self) -> Option<usize> {
-        self.model.copied_block()
-    }
-
-    fn copy_out(&self, sequence: usize, positions: std::ops::Range<usize>) -> Option<KvCopy> {
-        self.model.copy_out(sequence, positions)
-    }
-
-    fn copy_in(&mut self, sequence: usize, copy: &KvCopy) -> bool {
-        self.model.copy_in(sequence, copy)
-    }
-}
-
 /// May drafts be made, if this is the reason against them? Says so where drafts were asked for.
 pub(crate) fn may_draft(no_drafts: Option<&str>, asked: bool) -> bool {
     if let Some(why) = no_drafts.filter(|_| asked) {
-        note!("{} nothing is drafted: {why}", Paint::for_stderr().cyan("note:"));
+        remark!("note:", "nothing is drafted: {why}");
     }
     no_drafts.is_none()
+}
+
+/// The value of `finish` in JSON.
+pub(crate) fn finish_name(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::OnlySpace => "only_space",
+        Finish::StopString => "stop_string",
+        Finish::Thought => "thought",
+        _ => "length",
+    }
 }
 
 /// Makes the error of a prompt that is too long bad input of the user's.

@@ -6,7 +6,8 @@
 
 use std::ops::RangeInclusive;
 
-use domino::{Constraint, ThreadView, TokenId, Vocabulary};
+use domino::{Constraint, ThreadView, TokenId, Vocabulary, decode::TokenLogprobs};
+use serde_json::{Value, json};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Limit on the terminals named in a message.
@@ -42,6 +43,22 @@ pub(crate) fn token(vocabulary: &Vocabulary, token: TokenId) -> String {
         (None, Some(name)) => name.to_owned(),
         (None, None) => format!("token {token}"),
     }
+}
+
+/// Makes the fields of JSON about a token: its id, and its text or name.
+pub(crate) fn token_json(vocabulary: &Vocabulary, token: TokenId) -> Value {
+    let text = vocabulary.bytes(token).map(String::from_utf8_lossy);
+    let text = text.or_else(|| vocabulary.name(token).map(Into::into));
+    json!({ "token_id": token.raw(), "token": text })
+}
+
+/// Makes the fields of JSON about a token and its probabilities. Minus infinity has no number in JSON: it is
+/// null.
+pub(crate) fn logprobs_json(vocabulary: &Vocabulary, entry: &TokenLogprobs) -> Value {
+    let mut object = token_json(vocabulary, entry.token);
+    object["logprob"] = entry.model.into();
+    object["constrained_logprob"] = entry.constrained.into();
+    object
 }
 
 /// Shows one byte as an ASCII character, or else by its number.

@@ -85,6 +85,15 @@ macro_rules! note {
 }
 pub(crate) use note;
 
+/// Prints a line as [`note`] does, behind a word such as "warning:" in colour.
+macro_rules! remark {
+    ($word:literal, $($words:tt)*) => {{
+        let word = $crate::terminal::failure::Paint::for_stderr().cyan($word);
+        $crate::terminal::failure::note!("{word} {}", format_args!($($words)*));
+    }};
+}
+pub(crate) use remark;
+
 /// A complaint about input that cannot be used.
 #[derive(Debug)]
 pub struct BadInput {
@@ -101,15 +110,10 @@ impl BadInput {
 
     /// Makes an error about `name` from an error of the library.
     pub(crate) fn in_file(name: &str, error: &(dyn Error + 'static)) -> Self {
-        let Told { sentence, hint } = told(error);
-        Self { message: format!("{name}: {sentence}"), hint }
+        Self::from_library(error).about(name)
     }
 
     /// Makes an error from an error of the library.
-    #[cfg_attr(
-        not(feature = "experiments"),
-        expect(dead_code, reason = "only experiments pass errors on as they are")
-    )]
     pub(crate) fn from_library(error: &(dyn Error + 'static)) -> Self {
         let Told { sentence, hint } = told(error);
         Self { message: sentence, hint }

@@ -39,17 +39,23 @@ pub(crate) fn install(requests: LogFormat) {
     };
     let subscriber = tracing_subscriber::fmt().with_writer(io::stderr).with_env_filter(filter);
     match (asked, requests) {
-        (_, LogFormat::Json) => subscriber.with_ansi(false).event_format(Json).init(),
+        (_, LogFormat::Json) => subscriber.with_ansi(false).event_format(EventForm { paint: None }).init(),
         (Some(_), _) => subscriber.with_ansi(paint.is_on()).init(),
-        (None, _) => subscriber.with_ansi(paint.is_on()).event_format(Plain { paint }).init(),
+        (None, _) => {
+            let form = EventForm { paint: Some(paint) };
+            subscriber.with_ansi(paint.is_on()).event_format(form).init();
+        }
     }
 }
 
-/// A JSON object a line: `time`, `level`, `target`, `message`, the event's fields, and `in` for what it is a
-/// part of, such as a request.
-struct Json;
+/// A format of events: `warning: ` and the message, as errors are told; or a JSON object a line, with `time`,
+/// `level`, `target`, `message`, the event's fields, and `in` for what it is a part of, such as a request.
+struct EventForm {
+    /// The painter of text; `None` for JSON.
+    paint: Option<Paint>,
+}
 
-impl<S, N> FormatEvent<S, N> for Json
+impl<S, N> FormatEvent<S, N> for EventForm
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -60,6 +66,16 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
+        if let Some(paint) = self.paint {
+            let word = match *event.metadata().level() {
+                Level::ERROR => paint.red("error:"),
+                Level::INFO => paint.green("request:"),
+                _ => paint.cyan("warning:"),
+            };
+            write!(writer, "{word} ")?;
+            context.format_fields(writer.by_ref(), event)?;
+            return writeln!(writer);
+        }
         let mut time = String::new();
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let level = event.metadata().level().as_str().to_ascii_lowercase();
@@ -110,33 +126,6 @@ impl Visit for Fields {
     }
 }
 
-/// A format of events: `warning: ` and the message, as errors are told.
-struct Plain {
-    paint: Paint,
-}
-
-impl<S, N> FormatEvent<S, N> for Plain
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        context: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let word = match *event.metadata().level() {
-            Level::ERROR => self.paint.red("error:"),
-            Level::INFO => self.paint.green("request:"),
-            _ => self.paint.cyan("warning:"),
-        };
-        write!(writer, "{word} ")?;
-        context.format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -162,7 +151,8 @@ mod tests {
     fn logged_events_are_json_objects_whatever_they_contain() {
         let sink = Sink::default();
         let writer = sink.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).event_format(Json);
+        let json = EventForm { paint: None };
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).event_format(json);
         tracing::subscriber::with_default(subscriber.finish(), || {
             let span = tracing::error_span!("request", id = "r-1");
             span.in_scope(

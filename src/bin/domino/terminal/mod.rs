@@ -13,7 +13,7 @@ use std::num::{IntErrorKind, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Standard output, locked.
 pub(crate) struct Stdout(StdoutLock<'static>);
@@ -45,9 +45,9 @@ fn named(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
-/// Adds fields to an object of JSON.
-pub(crate) fn extend(object: &mut Value, fields: Map<String, Value>) {
-    if let Value::Object(object) = object {
+/// Adds the fields of an object of JSON to another one.
+pub(crate) fn extend(object: &mut Value, fields: impl Into<Value>) {
+    if let (Value::Object(object), Value::Object(fields)) = (object, fields.into()) {
         object.extend(fields);
     }
 }

@@ -33,59 +33,20 @@ pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) ->
     result
 }
 
-/// A bar on standard error for work of known length, if standard error is a terminal. It has no thread of its
-/// own: it is drawn when a part is done.
-pub(crate) struct StepBar {
-    bar: ProgressBar,
-}
-
-impl StepBar {
-    /// Starts a bar for `length` parts.
-    pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(length as u64), target());
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left");
-        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { bar: bar.with_message(message.into()) }
-    }
-
-    /// Starts a counter for an unknown number of parts.
-    pub(crate) fn without_end(message: impl Into<String>) -> Self {
-        let bar = ProgressBar::with_draw_target(None, target());
-        let style = ProgressStyle::with_template("{spinner} {msg} {pos} in {elapsed}");
-        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Self { bar: bar.with_message(message.into()) }
-    }
-
-    /// Runs `work` while the bar is hidden, so that it can print on the same terminal.
-    pub(crate) fn beside<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.bar.suspend(work)
-    }
-
-    /// Counts `parts` as done before; the estimate of the time left ignores them.
-    pub(crate) fn skip(&self, parts: usize) {
-        self.bar.set_position(parts as u64);
-        self.bar.reset_eta();
-    }
-
-    /// Shows the message of another part that begins.
-    pub(crate) fn say(&self, message: String) {
-        self.bar.set_message(message);
-    }
-
-    /// Counts one more part as done.
-    pub(crate) fn one_more(&self) {
-        self.bar.inc(1);
-    }
-}
-
-impl Drop for StepBar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn target() -> ProgressDrawTarget {
-    if failure::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
+/// A bar on standard error for work of `length` parts, or a counter where their number is not known, if
+/// standard error is a terminal. It has no thread of its own: it is drawn when a part is done, and cleared
+/// when it is dropped.
+pub(crate) fn bar(message: impl Into<String>, length: impl Into<Option<usize>>) -> ProgressBar {
+    let length = length.into();
+    let quiet = failure::is_quiet();
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let style = match length {
+        Some(_) => "{msg} {wide_bar} {pos}/{len}, {eta} left",
+        None => "{spinner} {msg} {pos} in {elapsed}",
+    };
+    let bar = ProgressBar::with_draw_target(length.map(|length| length as u64), target);
+    let bar = bar.with_message(message.into());
+    ProgressStyle::with_template(style).map_or(bar.clone(), |style| bar.with_style(style))
 }
 
 struct Spinner {
@@ -118,16 +79,6 @@ impl Drop for Spinner {
             let _ = thread.join();
         }
     }
-}
-
-/// Makes a bar of `length` steps on standard error, if people read that.
-#[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "for commands that measure"))]
-pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
-    let target = match wanted() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    ProgressBar::with_draw_target(u64::try_from(length).ok(), target).with_message(message)
 }
 
 static WATCHED: AtomicBool = AtomicBool::new(false);

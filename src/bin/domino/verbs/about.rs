@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
-use crate::grammar::source::{SHIPPED, Shipped, shipped_hint};
+use crate::grammar::source::{SHIPPED, shipped_hint};
 use crate::terminal;
 use crate::terminal::failure::{BadInput, Exit};
 
@@ -22,31 +22,14 @@ pub(crate) struct LowGrammars {
     name: Option<String>,
 }
 
-/// The resolved command `domino grammars`.
-#[derive(Debug)]
-pub(crate) struct Grammars {
-    show: Option<&'static Shipped>,
-    json: bool,
-}
-
-impl LowGrammars {
-    pub(crate) fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
-        let find = |name: String| {
-            SHIPPED
-                .iter()
-                .find(|shipped| shipped.name == name)
-                .ok_or_else(|| BadInput::new(format!("no grammar {name:?}")).hint(shipped_hint(&name)))
-        };
-        Ok(Grammars { show: self.name.map(find).transpose()?, json })
-    }
-}
-
 /// Lists the grammars, or prints one.
-pub(crate) fn print_grammars(command: &Grammars) -> anyhow::Result<Exit> {
+pub(crate) fn print_grammars(command: &LowGrammars, json: bool) -> anyhow::Result<Exit> {
     let mut out = terminal::stdout();
-    if let Some(shipped) = command.show {
-        write!(out, "{}", shipped.text)?;
-    } else if command.json {
+    if let Some(name) = &command.name {
+        let shipped = SHIPPED.iter().find(|shipped| shipped.name == name);
+        let unknown = || BadInput::new(format!("no grammar {name:?}")).hint(shipped_hint(name));
+        write!(out, "{}", shipped.ok_or_else(unknown)?.text)?;
+    } else if json {
         let list: Vec<_> =
             SHIPPED.iter().map(|shipped| json!({ "name": shipped.name, "about": shipped.about() })).collect();
         writeln!(out, "{}", json!({ "grammars": list }))?;

@@ -8,8 +8,8 @@ use domino::store::{CacheFile, CacheFolder};
 use indicatif::BinaryBytes;
 use serde_json::json;
 
-use crate::terminal;
 use crate::terminal::failure::{BadInput, Exit};
+use crate::terminal::{self, count};
 
 /// Show what the cache folder holds, or empty it.
 ///
@@ -24,21 +24,8 @@ pub(crate) struct LowCache {
     clear: bool,
 }
 
-/// The resolved command `domino cache`.
-#[derive(Debug)]
-pub(crate) struct Cache {
-    clear: bool,
-    json: bool,
-}
-
-impl LowCache {
-    pub(crate) fn resolve(self, json: bool) -> Cache {
-        Cache { clear: self.clear, json }
-    }
-}
-
 /// Shows or empties the folder.
-pub(crate) fn run(command: &Cache, cache: &CacheFolder) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &LowCache, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let mut out = terminal::stdout();
     let folder = cache.path().map(|path| path.display().to_string());
     let name = folder.as_deref().unwrap_or("no cache folder");
@@ -47,38 +34,39 @@ pub(crate) fn run(command: &Cache, cache: &CacheFolder) -> anyhow::Result<Exit> 
     };
     if command.clear {
         let cleared = cache.clear().map_err(refuse)?;
-        if command.json {
+        if json {
             let object = json!({ "folder": folder, "files": cleared.files, "bytes": cleared.bytes });
             writeln!(out, "{object}")?;
         } else {
-            writeln!(out, "{name}: removed {}, {}", many_files(cleared.files), BinaryBytes(cleared.bytes))?;
+            writeln!(
+                out,
+                "{name}: removed {}, {}",
+                count(cleared.files, "file"),
+                BinaryBytes(cleared.bytes)
+            )?;
         }
         return Ok(Exit::Success);
     }
     let mut files = cache.files().map_err(refuse)?;
     files.sort_unstable_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
-    if command.json {
+    if json {
         let rows: Vec<_> = files.iter().map(row).collect();
         writeln!(out, "{}", json!({ "folder": folder, "limit": cache.budget(), "files": rows }))?;
         return Ok(Exit::Success);
     }
     let mut kinds: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for file in &files {
-        let (count, bytes) = kinds.entry(&file.kind).or_default();
-        *count += 1;
+        let (files, bytes) = kinds.entry(&file.kind).or_default();
+        *files += 1;
         *bytes += file.bytes;
     }
     let sum: u64 = files.iter().map(|file| file.bytes).sum();
     writeln!(out, "{name}")?;
     let total = ("total", (files.len(), sum));
-    for (kind, (count, bytes)) in kinds.into_iter().chain([total]) {
-        writeln!(out, "  {kind:<16} {:>10}  {:>12}", many_files(count), BinaryBytes(bytes).to_string())?;
+    for (kind, (files, bytes)) in kinds.into_iter().chain([total]) {
+        writeln!(out, "  {kind:<16} {:>10}  {:>12}", count(files, "file"), BinaryBytes(bytes).to_string())?;
     }
     Ok(Exit::Success)
-}
-
-fn many_files(count: usize) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
 fn row(file: &CacheFile) -> serde_json::Value {

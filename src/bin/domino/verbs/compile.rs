@@ -4,13 +4,13 @@ use std::{fs, io::Write, path::PathBuf, time::Instant};
 
 use anyhow::Context;
 use clap::Args;
-use domino::{Terminals, store::CacheFolder};
+use domino::store::CacheFolder;
 use serde_json::json;
 
 use crate::flags::grammar::{LowGrammar, LowTerminals, LowVocabulary};
 use crate::grammar::compiled::{self, TreesFile};
-use crate::terminal::failure::{BadInput, Exit, Paint, note};
-use crate::{grammar::source::GrammarSource, session::model::TokensOf, terminal};
+use crate::terminal;
+use crate::terminal::failure::{Exit, remark};
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
 ///
@@ -36,38 +36,20 @@ pub(crate) struct LowCompile {
     force: bool,
 }
 
-/// The resolved command `domino compile`.
-#[derive(Debug)]
-pub(crate) struct Compile {
-    grammar: GrammarSource,
-    tokens: TokensOf,
-    terminals: Terminals,
-    out: PathBuf,
-    force: bool,
-    json: bool,
-}
-
-impl LowCompile {
-    pub(crate) fn resolve(self, json: bool) -> Result<Compile, BadInput> {
-        let Self { grammar, tokens, terminals, out, force } = self;
-        let (grammar, terminals) = (grammar.required()?, terminals.resolve());
-        Ok(Compile { grammar, tokens: tokens.resolve(), terminals, out, force, json })
-    }
-}
-
 /// Compiles a grammar and keeps its trees.
-pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let vocabulary = command.tokens.vocabulary(cache)?;
+pub(crate) fn run(command: &LowCompile, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let (grammar, terminals) = (command.grammar.required()?, command.terminals.resolve());
+    let vocabulary = command.tokens.resolve().vocabulary(cache)?;
     // With `--force` all trees are made anew, so the cache must not supply any.
     let known = if command.force { CacheFolder::none() } else { cache.clone() };
-    let compiler = crate::grammar::compiler::compiler(vocabulary).terminals(command.terminals).cache(known);
+    let compiler = crate::grammar::compiler::compiler(vocabulary).terminals(terminals).cache(known);
     let begun = Instant::now();
-    let compiled = command.grammar.compile(&compiler)?;
+    let compiled = grammar.compile(&compiler)?;
     let compile_ms = milliseconds(begun);
     let before =
         if command.force { TreesFile::Absent } else { compiled::load_trees(&compiled, &command.out)? };
     let begun = Instant::now();
-    compiled::grow_trees(&compiled, &command.grammar.name());
+    compiled::grow_trees(&compiled, &grammar.name());
     let grow_ms = milliseconds(begun);
     let file = command.out.display();
     let bytes = match &before {
@@ -76,7 +58,7 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
             .len(),
         TreesFile::Absent | TreesFile::Useless(_) => compiled::write_trees(&compiled, &command.out)?,
     };
-    if command.json {
+    if json {
         let made = !matches!(before, TreesFile::Whole);
         let useless = match before {
             TreesFile::Useless(why) => Some(why),
@@ -97,7 +79,7 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
             writeln!(out, "{file}: {bytes} bytes; {times}")?;
         }
         TreesFile::Useless(why) => {
-            note!("{} {file} was {why}", Paint::for_stderr().cyan("note:"));
+            remark!("note:", "{file} was {why}");
             writeln!(out, "{file}: made again, {bytes} bytes, trees grown in {grow_ms:.1} ms")?;
         }
     }

@@ -13,11 +13,11 @@ use domino::proposer::{
 use domino::{CompiledGrammar, TrailingSpace, store::CacheFolder, vocab::Tokenizer};
 use serde_json::json;
 
-use crate::files::{Input, Output};
+use crate::files::{self, Input, Output};
 use crate::flags::grammar::{LowGrammar, LowReach};
 use crate::grammar::compiler::{self, Reach};
 use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text, prompt_tokens};
-use crate::session::drafts::{bad_prior, known_counts, load_prior, read_prior};
+use crate::session::drafts::{bad_prior, known_counts, load_prior};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, count, progress};
 use crate::{flags::NamedValue, flags::tools::LowChat, grammar::source::GrammarSource, session::model};
@@ -81,43 +81,23 @@ pub(crate) struct LowLearn {
     show: Option<PathBuf>,
 }
 
-/// The resolved command `domino learn`.
-#[derive(Debug)]
-pub(crate) enum Learn {
-    /// Show what a file knows.
-    Show { file: PathBuf, json: bool },
-    /// Learn from runs or texts.
-    From(Box<Lesson>),
-}
-
-/// A lesson: what to learn from, and the file for what is learnt.
-#[derive(Debug)]
-pub(crate) struct Lesson {
+/// A lesson: its flags, and what they mean.
+struct Lesson {
+    flags: LowLearn,
     grammar: GrammarSource,
-    model: Option<PathBuf>,
     prompts: Vec<PromptSource>,
     chat: Option<Chat>,
-    runs: usize,
-    max_tokens: usize,
     sampling: Sampling,
-    seed: u64,
-    trailing: TrailingSpace,
-    texts: Vec<Input>,
     reach: Reach,
     out: PathBuf,
-    merge: bool,
-    contexts: Option<usize>,
     json: bool,
 }
 
 impl LowLearn {
-    pub(crate) fn resolve(mut self, json: bool) -> Result<Learn, BadInput> {
-        if let Some(file) = self.show {
-            return Ok(Learn::Show { file, json });
-        }
+    fn lesson(mut self, json: bool) -> Result<Lesson, BadInput> {
         let sampling =
             Sampling::with_temperature(self.temperature).map_err(|error| BadInput::new(error.to_string()))?;
-        let out = self.out.ok_or_else(|| BadInput::new("no file to keep counts in: give --out"))?;
+        let out = self.out.take().ok_or_else(|| BadInput::new("no file to keep counts in: give --out"))?;
         if self.runs == 0 || self.max_tokens == 0 || self.contexts == Some(0) {
             return Err(BadInput::new(
                 "nothing to learn: --runs, --max-tokens and --contexts must be at least 1",
@@ -128,43 +108,28 @@ impl LowLearn {
         }
         let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
         let chat = self.chat.resolve(template);
-        let texts = self.prompt.into_iter().map(|text| PromptSource::of(Some(text), None));
-        let files = self.prompt_file.into_iter().map(|file| PromptSource::of(None, Some(file)));
+        let texts =
+            std::mem::take(&mut self.prompt).into_iter().map(|text| PromptSource::of(Some(text), None));
+        let files = self.prompt_file.iter().map(|file| PromptSource::of(None, Some(file.clone())));
         let mut prompts: Vec<PromptSource> = texts.chain(files).collect();
         if prompts.is_empty() {
             prompts.push(PromptSource::of(None, None));
         }
-        Ok(Learn::From(Box::new(Lesson {
-            grammar: self.grammar.required()?,
-            model: self.model,
-            prompts,
-            chat,
-            runs: self.runs,
-            max_tokens: self.max_tokens,
-            sampling,
-            seed: self.seed,
-            trailing: self.trailing_space.0,
-            texts: self.text.into_iter().map(Input::new).collect(),
-            reach: self.reach.resolve(),
-            out,
-            merge: self.merge,
-            contexts: self.contexts,
-            json,
-        })))
+        let (grammar, reach) = (self.grammar.required()?, self.reach.resolve());
+        Ok(Lesson { flags: self, grammar, prompts, chat, sampling, reach, out, json })
     }
 }
 
 /// Learns, or shows what was learnt.
-pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    join_threads(None);
-    match command {
-        Learn::Show { file, json } => {
-            let prior = Prior::open(&read_prior(file)?).map_err(|error| bad_prior(file, &error))?;
-            show(&prior.summary(), *json)?;
-            Ok(Exit::Success)
-        }
-        Learn::From(lesson) => lesson.run(cache),
+pub(crate) fn run(flags: LowLearn, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    if let Some(file) = &flags.show {
+        let prior = Prior::open(&files::read(file)?).map_err(|error| bad_prior(file, &error))?;
+        show(&prior.summary(), json)?;
+        return Ok(Exit::Success);
     }
+    let lesson = flags.lesson(json)?;
+    join_threads(None);
+    lesson.run(cache)
 }
 
 impl Lesson {
@@ -182,24 +147,26 @@ impl Lesson {
 
     fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
         let output = Output::prepare(&self.out)?;
-        let folder = model::locate(self.model.as_deref())?;
+        let folder = model::locate(self.flags.model.as_deref())?;
         let vocabulary = model::vocabulary(&folder, cache)?;
         let compiler = self.reach.compiler(vocabulary, cache);
         let compiled = self.grammar.compile(&compiler)?;
-        let mut prior =
-            if self.merge && self.out.exists() { self.known(&compiled)? } else { Prior::new(&compiled) };
+        let mut prior = if self.flags.merge && self.out.exists() {
+            self.known(&compiled)?
+        } else {
+            Prior::new(&compiled)
+        };
         let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(&folder))
             .map_err(|error| BadInput::new(error.to_string()))?;
         progress::watch_interrupts();
-        let learnt = if self.texts.is_empty() {
+        let mut learnt = if self.flags.text.is_empty() {
             prior.set_label(format!("{}, runs of {}", self.grammar.name(), name(&folder)));
             self.learn_runs(prior, &compiled, &folder, &tokenizer)?
         } else {
             prior.set_label(format!("{}, texts", self.grammar.name()));
             self.learn_texts(prior, &compiled, &tokenizer)?
         };
-        let mut learnt = learnt;
-        if let Some(most) = self.contexts {
+        if let Some(most) = self.flags.contexts {
             learnt.shrink(most);
         }
         output.write(&learnt.to_bytes())?;
@@ -226,7 +193,7 @@ impl Lesson {
             .vocabulary(grammar.vocabulary().clone())
             .constraint(grammar.constraint())
             .sampling(self.sampling)
-            .max_new_tokens(self.max_tokens)
+            .max_new_tokens(self.flags.max_tokens)
             .drafter(drafter)
             .build()
             .map_err(|error| BadInput::new(error.to_string()))?;
@@ -234,17 +201,17 @@ impl Lesson {
         let tokens = |text: &str| chat.tokens(tokenizer, text, grammar.vocabulary());
         let prompts = self.prompts.iter().map(|prompt| tokens(&prompt_text(prompt)?));
         let prompts = prompts.collect::<anyhow::Result<Vec<_>>>()?;
-        let bar = progress::StepBar::start("learning", self.runs);
-        for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {
+        let bar = progress::bar("learning", self.flags.runs);
+        for (seed, prompt) in (self.flags.seed..).zip(prompts.iter().cycle()).take(self.flags.runs) {
             decoder.options_mut().seed = seed;
-            decoder.options_mut().trailing_space = self.trailing;
+            decoder.options_mut().trailing_space = self.flags.trailing_space.0;
             for step in decoder.steps(prompt) {
                 step?;
                 if progress::interrupted() {
                     return Ok(known_counts(&learner));
                 }
             }
-            bar.one_more();
+            bar.inc(1);
         }
         Ok(known_counts(&learner))
     }
@@ -257,8 +224,8 @@ impl Lesson {
         tokenizer: &Tokenizer,
     ) -> anyhow::Result<Prior> {
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, Learning::Online)));
-        let bar = progress::StepBar::start("learning", self.texts.len());
-        for input in &self.texts {
+        let bar = progress::bar("learning", self.flags.text.len());
+        for input in self.flags.text.iter().cloned().map(Input::new) {
             if progress::interrupted() {
                 break;
             }
@@ -290,7 +257,7 @@ impl Lesson {
             if at < bytes.len() {
                 return Err(outside(at).into());
             }
-            bar.one_more();
+            bar.inc(1);
         }
         Ok(known_counts(&learner))
     }

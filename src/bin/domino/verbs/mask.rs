@@ -4,14 +4,13 @@ use std::{io::Write, path::PathBuf};
 
 use clap::Args;
 use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
 use crate::grammar::reading::{Leaving, Reading};
 use crate::grammar::{compiled, warned};
-use crate::terminal::failure::{self, BadInput, Exit, Told, note};
+use crate::terminal::failure::{self, Exit, Told, note};
 use crate::terminal::{self, describe, extend, progress};
-use crate::{grammar::compiler::Reach, grammar::source::GrammarSource, session::model::TokensOf};
 
 /// Limit on the tokens and threads shown, unless all are asked for.
 const MOST_SHOWN: usize = 50;
@@ -38,47 +37,22 @@ pub(crate) struct LowMask {
     all: bool,
 }
 
-/// The resolved command `domino mask`.
-#[derive(Debug)]
-pub(crate) struct Mask {
-    pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: TokensOf,
-    pub(crate) text: String,
-    pub(crate) reach: Reach,
-    pub(crate) trees: Option<PathBuf>,
-    pub(crate) all: bool,
-    pub(crate) json: bool,
-}
-
-impl LowMask {
-    /// Reads the flags as the command.
-    pub(crate) fn resolve(self, json: bool) -> Result<Mask, BadInput> {
-        let grammar = self.grammar.required()?;
-        let reach = self.reach.resolve();
-        let Self { tokens, text, trees, all, .. } = self;
-        Ok(Mask { grammar, tokens: tokens.resolve(), text, reach, trees, all, json })
-    }
-}
-
 /// Advances by the text and shows the state.
-pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let vocabulary = command.tokens.vocabulary(cache)?;
-    let compiler = command.reach.compiler(vocabulary.clone(), cache);
-    let compiled = command.grammar.compile(&compiler)?;
+pub(crate) fn run(command: &LowMask, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let (grammar, reach) = (command.grammar.required()?, command.reach.resolve());
+    let vocabulary = command.tokens.resolve().vocabulary(cache)?;
+    let compiler = reach.compiler(vocabulary.clone(), cache);
+    let compiled = grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {
-        compiled::attach_trees(&compiled, file, &command.grammar.name())?;
+        compiled::attach_trees(&compiled, file, &grammar.name())?;
     }
     let mut reading = Reading::new(compiled.constraint());
-    let mut left = reading.push(command.text.as_bytes());
-    if let Ok(None) = left {
-        left = reading.finish();
-    }
-    let left = match left {
+    let left = match reading.whole(command.text.as_bytes()) {
         Ok(left) => left,
-        Err(unanswered) => return Ok(no_answer(command, unanswered.told())?),
+        Err(unanswered) => return Ok(no_answer(json, unanswered.told)?),
     };
     if let Some(leaving) = left {
-        return refused(command, &leaving, compiled.grammar_warnings());
+        return refused(json, &leaving, compiled.grammar_warnings());
     }
     let mut constraint = reading.into_state();
     let mask = progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()));
@@ -87,27 +61,27 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Err(error) => {
             let mut told = failure::told_in_place(&error, &constraint);
             told.sentence = format!("no mask after the text: {}", told.sentence);
-            return Ok(no_answer(command, told)?);
+            return Ok(no_answer(json, told)?);
         }
     };
     let complete = constraint.is_complete();
-    if command.json {
+    if json {
         let ids: Vec<u32> = allowed.iter().map(|token| token.raw()).collect();
         let eos = allowed.iter().any(|&token| vocabulary.is_end_of_text(token));
         let object = json!({
             "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
-            "threads": threads_json(&constraint),
+            "threads": constraint.threads(),
         });
         writeln!(terminal::stdout(), "{}", warned::with(object, compiled.grammar_warnings()))?;
     } else {
-        show(command, &vocabulary, &constraint, &allowed)?;
+        show(command.all, &vocabulary, &constraint, &allowed)?;
     }
     Ok(Exit::Success)
 }
 
 /// Reports that a budget was used up.
-fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
-    if command.json {
+fn no_answer(json: bool, told: Told) -> std::io::Result<Exit> {
+    if json {
         writeln!(terminal::stdout(), "{}", json!({ "error": told.sentence, "hint": told.hint }))?;
     }
     told.print();
@@ -115,9 +89,9 @@ fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
 }
 
 /// Reports that the text itself cannot be written.
-fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow::Result<Exit> {
+fn refused(json: bool, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow::Result<Exit> {
     let what = format!("the text cannot be continued: {}", leaving.what);
-    if command.json {
+    if json {
         let mut object = json!({ "error": what });
         extend(&mut object, leaving.fields());
         writeln!(terminal::stdout(), "{}", warned::with(object, warnings))?;
@@ -130,26 +104,14 @@ fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> an
     Ok(Exit::Failure)
 }
 
-fn threads_json(constraint: &Constraint) -> Vec<Value> {
-    let threads = constraint.threads();
-    let thread = |thread: &domino::ThreadView| {
-        json!({
-            "parser_set": thread.parser_set, "terminal": thread.terminal,
-            "begun": thread.begun, "scanner_state": thread.scanner_state, "may_end": thread.may_end,
-            "items": thread.items,
-        })
-    };
-    threads.iter().map(thread).collect()
-}
-
 /// Prints the state for people.
 fn show(
-    command: &Mask,
+    all: bool,
     vocabulary: &Vocabulary,
     constraint: &Constraint,
     allowed: &[TokenId],
 ) -> anyhow::Result<()> {
-    let most = if command.all { usize::MAX } else { MOST_SHOWN };
+    let most = if all { usize::MAX } else { MOST_SHOWN };
     let mut out = terminal::stdout();
     let complete = if constraint.is_complete() { "is complete" } else { "is not complete" };
     writeln!(out, "{} of {} tokens may follow; the text {complete}", allowed.len(), vocabulary.size())?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use domino::model::candle::{FormatShare, KvFormat, ModelDescription, available_memory};
 use domino::{Vocabulary, chat::ChatTemplate, grammar::tools::Spelling, store::CacheFolder};
-use indicatif::BinaryBytes;
+use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 
 use crate::terminal::failure::{BadInput, Exit};
@@ -41,20 +41,6 @@ pub(crate) struct LowModel {
     model: Option<PathBuf>,
 }
 
-/// The resolved command `domino model`.
-#[derive(Debug)]
-pub(crate) struct ModelFacts {
-    /// The model; `None` for the default model.
-    model: Option<PathBuf>,
-    json: bool,
-}
-
-impl LowModel {
-    pub(crate) fn resolve(self, json: bool) -> ModelFacts {
-        ModelFacts { model: self.place.or(self.model), json }
-    }
-}
-
 /// The printed facts of a model.
 struct ModelTold {
     name: String,
@@ -66,17 +52,18 @@ struct ModelTold {
 }
 
 /// Prints the description.
-pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let folder = model::locate(command.model.as_deref())?;
+pub(crate) fn run(command: &LowModel, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let name = command.place.as_deref().or(command.model.as_deref());
+    let folder = model::locate(name)?;
     let told = ModelTold {
-        name: command.model.as_deref().unwrap_or_else(|| short(&folder)).display().to_string(),
+        name: name.unwrap_or_else(|| short(&folder)).display().to_string(),
         description: description(&folder)?,
         is_gguf: folder.is_file(),
         vocabulary: model::vocabulary(&folder, cache)?,
         template: ChatTemplate::of_model(&folder, false).map_err(|error| error.to_string()),
     };
     let mut out = terminal::stdout();
-    if command.json {
+    if json {
         writeln!(out, "{}", told.object())?;
     } else {
         writeln!(out, "{}", told.name)?;
@@ -136,7 +123,7 @@ impl ModelTold {
             more => format!(" and {more} more"),
         };
         let ends: Vec<&str> = self.ends().collect();
-        let size = grouped(self.vocabulary.size());
+        let size = HumanCount(self.vocabulary.size() as u64);
         format!(
             "{size} tokens, {} special: {shown}{more}; a text ends with {}",
             special.len(),
@@ -210,7 +197,7 @@ fn shape(description: &ModelDescription) -> Vec<(&'static str, String)> {
     let named = description.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     vec![
         ("architecture", format!("{architecture}{named}")),
-        ("parameters", grouped(description.parameters())),
+        ("parameters", HumanCount(description.parameters()).to_string()),
         (
             "shape",
             format!(
@@ -234,15 +221,15 @@ fn formats(description: &ModelDescription) -> String {
 }
 
 fn context(description: &ModelDescription) -> String {
-    let context = format!("{} tokens", grouped(description.context));
+    let context = format!("{} tokens", HumanCount(description.context as u64));
     match description.window {
-        Some(window) => format!("{context}, of which some layers see {}", grouped(window)),
+        Some(window) => format!("{context}, of which some layers see {}", HumanCount(window as u64)),
         None => context,
     }
 }
 
 /// The fields of an object about the shape of a model.
-fn described(description: &ModelDescription) -> serde_json::Map<String, Value> {
+fn described(description: &ModelDescription) -> Value {
     let all = description.parameters().max(1);
     #[expect(clippy::cast_precision_loss, reason = "a share of parameters")]
     let format = |one: &FormatShare| {
@@ -253,14 +240,13 @@ fn described(description: &ModelDescription) -> serde_json::Map<String, Value> {
     };
     let formats: Vec<Value> = description.formats.iter().map(format).collect();
     let ModelDescription { layers, hidden, intermediate, heads, kv_heads, .. } = description;
-    let fields = json!({
+    json!({
         "architecture": description.architecture, "name": description.name,
         "parameters": description.parameters(), "layers": layers, "hidden": hidden,
         "intermediate": intermediate, "heads": heads, "kv_heads": kv_heads,
         "head_dim": description.head_dim, "context": description.context, "window": description.window,
         "tied_embeddings": description.tied, "formats": formats,
-    });
-    fields.as_object().cloned().unwrap_or_default()
+    })
 }
 
 /// The memory of a run, in bytes.
@@ -268,17 +254,4 @@ fn memory(description: &ModelDescription) -> Value {
     let caches: serde_json::Map<String, Value> =
         CACHES.iter().map(|kv| (kv.to_string(), description.cache(*kv, TOKENS).into())).collect();
     json!({ "weights": description.memory, "cache": caches, "available": available_memory() })
-}
-
-/// Writes a number with commas between thousands.
-fn grouped(number: impl ToString) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

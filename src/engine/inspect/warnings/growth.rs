@@ -9,11 +9,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    runner::{RepetitionVerdict, RunOutcome, TextRunner},
+    runner::{RepetitionVerdict, ShownText, TextRunner},
     yields::{Want, Yields},
 };
 use crate::{
-    automata::components,
     inspect::marks::SymbolFacts,
     lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
 };
@@ -45,11 +44,7 @@ pub(super) struct CostGrowth {
     pub(super) cause: Cause,
     /// The nonterminals on the cycle, itself included.
     pub(super) members: Vec<NonterminalId>,
-    /// The text before the repetitions.
-    pub(super) before: Vec<u8>,
-    /// The text that is repeated.
-    pub(super) repeated: Vec<u8>,
-    pub(super) run: RunOutcome,
+    pub(super) shown: ShownText,
 }
 
 /// Finds the worst text for each group of nonterminals that lead to each other in the same way.
@@ -60,31 +55,27 @@ pub(super) fn find(
     runner: &mut TextRunner<'_>,
 ) -> Vec<CostGrowth> {
     let cfg = &lowered.cfg;
-    let graph = NonterminalGraph::new(cfg);
+    let occurrences = occurrences(cfg, marks);
     let mut search = MAX_SEARCH;
-    let mut candidates: Vec<GrowthCandidate> = Vec::new();
+    let mut candidates: Vec<(NonterminalId, AfterDot, Vec<u8>, Vec<u8>)> = Vec::new();
     let mut seen: HashSet<(Vec<u8>, Vec<u8>)> = HashSet::new();
     // If there are too many occurrences, every `step`-th one.
-    let step = graph.occurrences.len().div_ceil(MAX_CYCLES).max(1);
-    for &occurrence in graph.occurrences.iter().step_by(step) {
+    let step = occurrences.len().div_ceil(MAX_CYCLES).max(1);
+    for &occurrence in occurrences.iter().step_by(step) {
         let nonterminal = cfg.lhs(occurrence.dot);
-        let Some(cycle) = graph.way_round(cfg, occurrence, &mut search) else { continue };
+        let Some(cycle) = way_round(cfg, marks, occurrence, &mut search) else { continue };
         for (before, repeated) in texts(cfg, yields, nonterminal, &cycle) {
             if !repeated.is_empty() && seen.insert((before.clone(), repeated.clone())) {
-                candidates.push(GrowthCandidate {
-                    nonterminal,
-                    entered: cfg.slot(occurrence.dot),
-                    before,
-                    repeated,
-                });
+                // With the symbol of its productions that leads back to it.
+                candidates.push((nonterminal, cfg.slot(occurrence.dot), before, repeated));
             }
         }
     }
     // Short texts say the same as long ones, for less.
-    candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
+    candidates.sort_by_key(|(_, _, before, repeated)| before.len() + repeated.len());
     let mut runs: HashMap<(SourceSpan, SourceSpan), usize> = HashMap::new();
     let mut worst: HashMap<(Cause, usize), CostGrowth> = HashMap::new();
-    for GrowthCandidate { nonterminal, entered, before, repeated } in candidates {
+    for (nonterminal, entered, before, repeated) in candidates {
         let place = (lowered.place(AfterDot::Nonterminal(nonterminal)), lowered.place(entered));
         let runs = runs.entry(place).or_insert(0);
         *runs += 1;
@@ -95,24 +86,16 @@ pub(super) fn find(
         if run.verdict != RepetitionVerdict::Grows {
             continue;
         }
-        let (cause, group) = graph.cause(lowered, marks, nonterminal);
-        if worst.get(&(cause, group)).is_none_or(|known| known.run.cost.1 < run.cost.1) {
-            let members = graph.members(marks, nonterminal, cause);
-            worst.insert((cause, group), CostGrowth { nonterminal, cause, members, before, repeated, run });
+        let (cause, group) = growth_cause(lowered, marks, nonterminal);
+        if worst.get(&(cause, group)).is_none_or(|known| known.shown.run.cost.1 < run.cost.1) {
+            let members = members(cfg, marks, nonterminal, cause);
+            let shown = ShownText { before, repeated, run };
+            worst.insert((cause, group), CostGrowth { nonterminal, cause, members, shown });
         }
     }
     let mut found: Vec<CostGrowth> = worst.into_values().collect();
     found.sort_by_key(|growth| growth.nonterminal);
     found
-}
-
-/// A text to be tried.
-struct GrowthCandidate {
-    nonterminal: NonterminalId,
-    /// The symbol of its productions that leads back to it.
-    entered: AfterDot,
-    before: Vec<u8>,
-    repeated: Vec<u8>,
 }
 
 /// A nonterminal in a production of another of its component: the production, and the dot before it.
@@ -122,112 +105,91 @@ struct Occurrence {
     dot: DottedRule,
 }
 
-/// The graph of nonterminals, with its strongly connected components.
-struct NonterminalGraph {
-    components: Vec<Vec<NonterminalId>>,
-    component_of: Vec<usize>,
-    /// All occurrences inside components.
-    occurrences: Vec<Occurrence>,
+/// Finds all occurrences inside of components.
+fn occurrences(cfg: &Cfg, marks: &SymbolFacts) -> Vec<Occurrence> {
+    let mut occurrences = Vec::new();
+    let mut first = Cfg::START;
+    for (dot, slot) in cfg.dots() {
+        match slot {
+            AfterDot::End(_) => first = dot.next(),
+            AfterDot::Nonterminal(used)
+                if marks.component[used.index()] == marks.component[cfg.lhs(dot).index()] =>
+            {
+                occurrences.push(Occurrence { first, dot });
+            }
+            _ => {}
+        }
+    }
+    occurrences
 }
 
-impl NonterminalGraph {
-    /// Finds the strongly connected components, and the occurrences that do not leave one.
-    fn new(cfg: &Cfg) -> Self {
-        let count = cfg.nonterminal_count();
-        let ids: Vec<NonterminalId> = cfg.nonterminals().collect();
-        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (dot, slot) in cfg.dots() {
-            if let AfterDot::Nonterminal(used) = slot {
-                uses[cfg.lhs(dot).index()].push(used.index());
-            }
+/// Returns the cause why a nonterminal's texts may cost more and more, and a number for all that share it.
+fn growth_cause(lowered: &Lowered, marks: &SymbolFacts, nonterminal: NonterminalId) -> (Cause, usize) {
+    let at = nonterminal.index();
+    match (marks.left_recursive[at], marks.right_recursive[at]) {
+        (true, true) => (Cause::BothEnds, marks.right_component[at]),
+        // What was both may be so no more: recursion at the ends of the rule has become repetition.
+        _ if lowered.rule(nonterminal).recursion.is_some_and(|ends| ends.left && ends.right) => {
+            (Cause::BothEnds, marks.component[at])
         }
-        let found = components(count, 0..count, |node| std::mem::take(&mut uses[node]));
-        let mut component_of = vec![0; count];
-        for (component, members) in found.iter().enumerate() {
-            members.iter().for_each(|&member| component_of[member] = component);
-        }
-        let of_members = |members: Vec<usize>| members.into_iter().map(|member| ids[member]).collect();
-        let components = found.into_iter().map(of_members).collect();
-        let mut occurrences = Vec::new();
-        let mut first = Cfg::START;
-        for (dot, slot) in cfg.dots() {
-            match slot {
-                AfterDot::End(_) => first = dot.next(),
-                AfterDot::Nonterminal(used)
-                    if component_of[used.index()] == component_of[cfg.lhs(dot).index()] =>
+        (false, true) => (Cause::RightEnd, marks.right_component[at]),
+        _ => (Cause::Inside, marks.component[at]),
+    }
+}
+
+/// Lists the nonterminals on the way from a nonterminal to itself, at an end or inside.
+fn members(cfg: &Cfg, marks: &SymbolFacts, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
+    let at = nonterminal.index();
+    let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
+    let all = cfg.nonterminals().filter(|&other| same(&marks.component, other));
+    all.filter(|&other| match cause {
+        Cause::Inside => true,
+        Cause::RightEnd => same(&marks.right_component, other),
+        Cause::BothEnds => same(&marks.right_component, other) || same(&marks.left_component, other),
+    })
+    .collect()
+}
+
+/// Finds a shortest cycle from a nonterminal through one occurrence in a production of its own.
+fn way_round(
+    cfg: &Cfg,
+    marks: &SymbolFacts,
+    start: Occurrence,
+    search: &mut usize,
+) -> Option<Vec<Occurrence>> {
+    let (goal, component) = (cfg.lhs(start.dot), marks.component[cfg.lhs(start.dot).index()]);
+    let AfterDot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
+    let mut came: HashMap<NonterminalId, Occurrence> = HashMap::from([(entered, start)]);
+    let mut open = VecDeque::from([entered]);
+    while !came.contains_key(&goal) {
+        let from = open.pop_front()?;
+        for &first in cfg.productions(from) {
+            let mut dot = first;
+            for slot in cfg.symbols(first) {
+                *search = search.checked_sub(1)?;
+                if let AfterDot::Nonterminal(to) = slot
+                    && marks.component[to.index()] == component
+                    && !came.contains_key(&to)
                 {
-                    occurrences.push(Occurrence { first, dot });
+                    came.insert(to, Occurrence { first, dot });
+                    open.push_back(to);
                 }
-                _ => {}
+                dot = dot.next();
             }
         }
-        Self { components, component_of, occurrences }
     }
-
-    /// Returns the cause why a nonterminal's texts may cost more and more, and a number for all that share
-    /// it.
-    fn cause(&self, lowered: &Lowered, marks: &SymbolFacts, nonterminal: NonterminalId) -> (Cause, usize) {
-        let at = nonterminal.index();
-        match (marks.left_recursive[at], marks.right_recursive[at]) {
-            (true, true) => (Cause::BothEnds, marks.right_component[at]),
-            // What was both may be so no more: recursion at the ends of the rule has become repetition.
-            _ if lowered.rule(nonterminal).recursion.is_some_and(|ends| ends.left && ends.right) => {
-                (Cause::BothEnds, self.component_of[at])
-            }
-            (false, true) => (Cause::RightEnd, marks.right_component[at]),
-            _ => (Cause::Inside, self.component_of[at]),
+    let mut way = Vec::new();
+    let mut at = goal;
+    loop {
+        let occurrence = *came.get(&at)?;
+        way.push(occurrence);
+        at = cfg.lhs(occurrence.dot);
+        if occurrence.dot == start.dot {
+            break;
         }
     }
-
-    /// Lists the nonterminals on the way from a nonterminal to itself, at an end or inside.
-    fn members(&self, marks: &SymbolFacts, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
-        let at = nonterminal.index();
-        let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
-        let all = self.components[self.component_of[at]].iter().copied();
-        all.filter(|&other| match cause {
-            Cause::Inside => true,
-            Cause::RightEnd => same(&marks.right_component, other),
-            Cause::BothEnds => same(&marks.right_component, other) || same(&marks.left_component, other),
-        })
-        .collect()
-    }
-
-    /// Finds a shortest cycle from a nonterminal through one occurrence in a production of its own.
-    fn way_round(&self, cfg: &Cfg, start: Occurrence, search: &mut usize) -> Option<Vec<Occurrence>> {
-        let (goal, component) = (cfg.lhs(start.dot), self.component_of[cfg.lhs(start.dot).index()]);
-        let AfterDot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
-        let mut came: HashMap<NonterminalId, Occurrence> = HashMap::from([(entered, start)]);
-        let mut open = VecDeque::from([entered]);
-        while !came.contains_key(&goal) {
-            let from = open.pop_front()?;
-            for &first in cfg.productions(from) {
-                let mut dot = first;
-                for slot in cfg.symbols(first) {
-                    *search = search.checked_sub(1)?;
-                    if let AfterDot::Nonterminal(to) = slot
-                        && self.component_of[to.index()] == component
-                        && !came.contains_key(&to)
-                    {
-                        came.insert(to, Occurrence { first, dot });
-                        open.push_back(to);
-                    }
-                    dot = dot.next();
-                }
-            }
-        }
-        let mut way = Vec::new();
-        let mut at = goal;
-        loop {
-            let occurrence = *came.get(&at)?;
-            way.push(occurrence);
-            at = cfg.lhs(occurrence.dot);
-            if occurrence.dot == start.dot {
-                break;
-            }
-        }
-        way.reverse();
-        Some(way)
-    }
+    way.reverse();
+    Some(way)
 }
 
 /// Makes pairs of a text and one that can be repeated after it.

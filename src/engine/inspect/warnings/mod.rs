@@ -19,11 +19,12 @@ use std::fmt;
 use self::{
     growth::{Cause, CostGrowth},
     overlap::Overlap,
-    runner::{RepetitionVerdict, RunOutcome, TextRunner},
+    runner::{RepetitionVerdict, ShownText, TextRunner},
     yields::Yields,
 };
 use super::marks::SymbolFacts;
-use crate::{compile::CompiledGrammar, grammar::Span, ids::RuleId, lower::Lowered};
+use crate::lower::{Lowered, NonterminalId};
+use crate::{compile::CompiledGrammar, grammar::Span, ids::RuleId};
 
 /// The kind of a costly place in a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,6 +125,31 @@ impl CompiledGrammar {
     }
 }
 
+/// Makes the warning about a nonterminal, of which a text shows what is wrong.
+fn warning(
+    lowered: &Lowered,
+    nonterminal: NonterminalId,
+    (kind, others): (WarningKind, Vec<String>),
+    [message, hint]: [String; 2],
+    ShownText { before, repeated, run }: &ShownText,
+) -> Warning {
+    let rule = lowered.rule_of(nonterminal);
+    Warning {
+        kind,
+        rule,
+        rule_name: lowered.provenance.rules[rule.index()].name.clone(),
+        span: lowered.part(nonterminal).1,
+        others,
+        message,
+        hint,
+        before: before.clone(),
+        repeated: repeated.clone(),
+        early_cost: run.cost.0,
+        late_cost: run.cost.1,
+        threads: run.threads,
+    }
+}
+
 /// Describes recursion whose repetitions cost more and more.
 fn grown(lowered: &Lowered, growth: &CostGrowth) -> Warning {
     let mut rules: Vec<RuleId> = growth.members.iter().map(|&member| lowered.rule_of(member)).collect();
@@ -159,65 +185,31 @@ fn grown(lowered: &Lowered, growth: &CostGrowth) -> Warning {
             "let a text tell where each part of it ends, for instance by a separator".to_owned(),
         ),
     };
-    let message = format!("{what}; {}", costs(&growth.before, &growth.repeated, &growth.run));
-    let (_, span) = lowered.part(growth.nonterminal);
-    Warning {
-        kind,
-        rule,
-        rule_name: name(rule),
-        span,
-        others,
-        message,
-        hint,
-        before: growth.before.clone(),
-        repeated: growth.repeated.clone(),
-        early_cost: growth.run.cost.0,
-        late_cost: growth.run.cost.1,
-        threads: growth.run.threads,
-    }
+    let message = format!("{what}; {}", costs(&growth.shown));
+    warning(lowered, growth.nonterminal, (kind, others), [message, hint], &growth.shown)
 }
 
 /// Describes an ambiguous boundary of a symbol and what may follow it.
 fn overlapping(lowered: &Lowered, overlap: &Overlap) -> Warning {
-    let rule = lowered.rule_of(overlap.nonterminal);
-    let rule_name = lowered.provenance.rules[rule.index()].name.clone();
     let symbol = lowered.symbol_name(overlap.symbol);
     let others: Vec<String> = overlap.others.iter().map(|&other| lowered.symbol_name(other)).collect();
-    let (kind, cost) = match overlap.run.verdict {
-        RepetitionVerdict::Grows => {
-            (WarningKind::Undecided, costs(&overlap.before, &overlap.repeated, &overlap.run))
-        }
-        _ => {
-            let threads = format!("{} threads after {}", overlap.run.threads, shown(&overlap.before));
-            (WarningKind::Overlap, threads)
-        }
+    let ShownText { before, repeated, run } = &overlap.shown;
+    let (kind, cost) = match run.verdict {
+        RepetitionVerdict::Grows => (WarningKind::Undecided, costs(&overlap.shown)),
+        _ => (WarningKind::Overlap, format!("{} threads after {}", run.threads, shown(before))),
     };
     let message = format!(
         "{symbol} can go on with {} over and over where {} may begin with the same: {cost}",
-        shown(&overlap.repeated),
+        shown(repeated),
         list(&others),
     );
-    let (_, span) = lowered.part(overlap.nonterminal);
-    Warning {
-        kind,
-        rule,
-        rule_name,
-        span,
-        others,
-        message,
-        hint: format!(
-            "let only one of {symbol} and what follows it have that text, or put something between them"
-        ),
-        before: overlap.before.clone(),
-        repeated: overlap.repeated.clone(),
-        early_cost: overlap.run.cost.0,
-        late_cost: overlap.run.cost.1,
-        threads: overlap.run.threads,
-    }
+    let only_one = format!("let only one of {symbol} and what follows it have that text");
+    let hint = format!("{only_one}, or put something between them");
+    warning(lowered, overlap.nonterminal, (kind, others), [message, hint], &overlap.shown)
 }
 
 /// Describes the costs of repetitions that cost more and more.
-fn costs(before: &[u8], repeated: &[u8], run: &RunOutcome) -> String {
+fn costs(ShownText { before, repeated, run }: &ShownText) -> String {
     format!(
         "after {}, a repetition of {} costs {} items and threads, and later {}",
         shown(before),

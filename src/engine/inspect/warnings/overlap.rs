@@ -10,12 +10,13 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    runner::{RepetitionVerdict, RunOutcome, TextRunner},
+    runner::{RepetitionVerdict, ShownText, TextRunner},
     yields::{Want, Yields, path, representatives},
 };
 use crate::{
     automata::ClassNumbers,
     ids::TerminalId,
+    inspect::marks::is_nullable,
     lower::{AfterDot, Cfg, DottedRule, Lowered, NonterminalId, SourceSpan},
     scanner::TerminalDfa,
 };
@@ -43,16 +44,13 @@ pub(super) struct Overlap {
     pub(super) symbol: AfterDot,
     /// The symbols that it overlaps with.
     pub(super) others: Vec<AfterDot>,
-    /// A text up to the bytes that both read over and over.
-    pub(super) before: Vec<u8>,
-    /// Bytes that both can read over and over.
-    pub(super) repeated: Vec<u8>,
-    pub(super) run: RunOutcome,
+    /// Bytes that both can read over and over, and a text up to them.
+    pub(super) shown: ShownText,
 }
 
 impl Overlap {
     fn rank(&self) -> (bool, usize) {
-        (self.run.verdict == RepetitionVerdict::Grows, self.run.threads)
+        (self.shown.run.verdict == RepetitionVerdict::Grows, self.shown.run.threads)
     }
 }
 
@@ -75,7 +73,8 @@ pub(super) fn find(lowered: &Lowered, yields: &Yields<'_>, runner: &mut TextRunn
         }
         // It may make no second thread after all, where both would be the same.
         let Some(run) = runner.run(&before, &repeated).filter(|run| run.threads > 1) else { continue };
-        let overlap = Overlap { nonterminal, symbol, others: vec![other], before, repeated, run };
+        let shown = ShownText { before, repeated, run };
+        let overlap = Overlap { nonterminal, symbol, others: vec![other], shown };
         let known = found.entry(place).or_insert_with(|| overlap.clone());
         if !known.others.contains(&other) {
             known.others.push(other);
@@ -121,10 +120,6 @@ fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<OverlapCandidate> {
         first = dot.next();
     }
     search.found
-}
-
-fn is_nullable(cfg: &Cfg, slot: AfterDot) -> bool {
-    matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol))
 }
 
 /// The state of the search.
@@ -245,9 +240,7 @@ impl UnboundedEnds {
             if from_right {
                 row.reverse();
             }
-            let nullable =
-                |slot: &&AfterDot| matches!(slot, AfterDot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
-            let corner = row.iter().take_while(nullable).count() + 1;
+            let corner = row.iter().take_while(|slot| is_nullable(cfg, **slot)).count() + 1;
             row.truncate(corner);
             for slot in &row {
                 if let AfterDot::Nonterminal(symbol) = slot {
@@ -306,7 +299,7 @@ impl UnboundedEnds {
                         came.insert(symbol, (first, dot, from));
                         open.push_back(symbol);
                     }
-                    if !matches!(symbol, AfterDot::Nonterminal(symbol) if cfg.is_nullable(symbol)) {
+                    if !is_nullable(cfg, symbol) {
                         break;
                     }
                 }

@@ -43,6 +43,14 @@ pub(super) struct RunOutcome {
     pub(super) threads: usize,
 }
 
+/// A text that was run: what comes first, what is repeated after it, and what that costs.
+#[derive(Debug, Clone)]
+pub(super) struct ShownText {
+    pub(super) before: Vec<u8>,
+    pub(super) repeated: Vec<u8>,
+    pub(super) run: RunOutcome,
+}
+
 /// Runs texts, each on a machine of its own that has nothing cached, within a budget for all.
 #[derive(Debug)]
 pub(super) struct TextRunner<'g> {

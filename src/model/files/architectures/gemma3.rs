@@ -41,13 +41,10 @@ fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelEr
     };
     config.scales.attention = Some((1.0 / scalar.sqrt()) as f32);
     for setting in [["final_logit_softcapping", ""], ["attn_logit_softcapping", ""]] {
-        if let Some(cap) = fields.number(setting)? {
-            return Err(fields.unsupported(setting, cap));
-        }
+        fields.refuse(setting, fields.number(setting)?, |_| false)?;
     }
-    if fields.switch("use_bidirectional_attention")? == Some(true) {
-        return Err(fields.unsupported(["use_bidirectional_attention", ""], true));
-    }
+    let both = "use_bidirectional_attention";
+    fields.refuse([both, ""], fields.switch(both)?, |both| !both)?;
     let period = fields.size(["sliding_window_pattern", "attention.sliding_window_pattern"])?.unwrap_or(6);
     let layers = fields.window_layers(config.layers)?.unwrap_or(LayerSet::ButEach(period));
     config.window = fields.window()?.map(|tokens| Window { tokens, layers });

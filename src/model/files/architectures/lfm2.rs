@@ -35,9 +35,7 @@ fn describe(fields: &ModelFields<'_>, config: &mut Config) -> Result<(), ModelEr
     if let Some(tied) = fields.switch("tie_embedding")? {
         config.tied = tied;
     }
-    if fields.switch("conv_bias")? == Some(true) {
-        return Err(fields.unsupported(["conv_bias", ""], true));
-    }
+    fields.refuse(["conv_bias", ""], fields.switch("conv_bias")?, |bias| !bias)?;
     #[expect(clippy::cast_possible_truncation, reason = "the models compute in f32")]
     if let Some(epsilon) = fields.number(["norm_eps", ""])? {
         config.norm_epsilon = epsilon as f32;
@@ -69,9 +67,7 @@ fn listed(fields: &ModelFields<'_>) -> Option<BTreeSet<usize>> {
 /// rounded up to a multiple.
 fn adjusted(fields: &ModelFields<'_>, width: usize) -> Result<usize, ModelError> {
     let factor = ["block_ffn_dim_multiplier", ""];
-    if let Some(other) = fields.number(factor)?.filter(|&factor| factor != 1.0) {
-        return Err(fields.unsupported(factor, other));
-    }
+    fields.refuse(factor, fields.number(factor)?, |factor| *factor == 1.0)?;
     let fitted = width / 3 * 2 + width % 3 * 2 / 3;
     let multiple = fields.required(["block_multiple_of", ""])?;
     fitted.checked_next_multiple_of(multiple).ok_or_else(|| fields.invalid("block_multiple_of does not fit"))

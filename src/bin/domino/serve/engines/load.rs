@@ -24,7 +24,7 @@ pub(crate) struct LoadedModel {
 
 /// Finds the model's path, and checks that it can be a model.
 pub(crate) fn find(args: &EngineArgs) -> Result<PathBuf, BadInput> {
-    let path = model::locate(args.model.as_deref())?;
+    let path = model::locate(args.flags.model.as_deref())?;
     if path.is_file() {
         if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("gguf")) {
             return Err(BadInput::new(format!("{} is no model", path.display()))
@@ -83,7 +83,7 @@ pub(crate) async fn load(
                 (Arc::new(engine), vocabulary, facts)
             }
         };
-    may_draft(no_drafts.as_deref(), args.guess == WhenToGuess::On);
+    may_draft(no_drafts.as_deref(), args.flags.grammar_speculate == WhenToGuess::On);
     let guessing = speculation
         .filter(|_| no_drafts.is_none())
         .map(|speculation| Guessing::new(tokenizer.clone(), speculation, &priors, keeper))

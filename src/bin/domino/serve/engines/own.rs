@@ -7,20 +7,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::{error::Error, num::NonZeroUsize, path::Path, path::PathBuf, sync::Arc, thread};
+use std::{error::Error, path::Path, path::PathBuf, sync::Arc, thread};
 
 use anyhow::Context;
 use domino::decode::{
     BatchDecoder, BatchEvent, DecodeError, DecodeErrorKind, DecodeOptions, DecodeStats, Logprobs, SequenceId,
     SequenceTurn,
 };
-use domino::model::candle::{CandleBatch, CandleModel, LoadOptions, available_memory, join_threads};
+use domino::model::candle::{CandleBatch, CandleModel, available_memory, join_threads};
 use domino::{CompiledGrammar, Vocabulary, model::BatchModel, model::InTurns, model::Model};
 use tokio::sync::{mpsc::UnboundedReceiver, mpsc::UnboundedSender, mpsc::unbounded_channel, oneshot};
 
 use super::super::{args::EngineArgs, bounds::Places, bounds::Pulse, problem::Problem};
 use super::{Engine, EngineEvent, TextOrder, WrittenToken};
-use crate::session::model::{BatchRunner, RunBy, Runner, tell_context};
+use crate::session::model::{AnyBatch, BatchRunner, RunBy, Runner, tell_context};
 use crate::terminal::failure::BadInput;
 
 /// Most tokens of prompts that a pass reads while texts are written; four times that while none is.
@@ -56,17 +56,7 @@ pub(super) async fn load(
 ) -> anyhow::Result<OwnEngine> {
     let (orders, ordered) = channel();
     let (loaded, is_loaded) = oneshot::channel();
-    let job = EngineJob {
-        load: args.load.clone(),
-        by: args.by,
-        threads: args.threads,
-        path: path.to_owned(),
-        texts: args.texts(),
-        drafts: args.guesses().is_some(),
-        kv_memory: args.kv_memory,
-        prefixes: args.prefix_cache,
-        vocabulary: vocabulary.clone(),
-    };
+    let job = EngineJob { args: args.clone(), path: path.to_owned(), vocabulary: vocabulary.clone() };
     let ends = EngineEnds { loaded, ordered, pulse: Arc::clone(pulse) };
     let thread = thread::Builder::new().name("engine".to_owned()).spawn(move || job.work(ends));
     thread.context("cannot start the thread of the engine")?;
@@ -111,16 +101,8 @@ impl Engine for OwnEngine {
 
 /// Everything that the thread needs to load the model.
 struct EngineJob {
-    load: LoadOptions,
-    by: RunBy,
-    threads: Option<NonZeroUsize>,
+    args: EngineArgs,
     path: PathBuf,
-    texts: NonZeroUsize,
-    drafts: bool,
-    /// Bytes of keys and values of texts.
-    kv_memory: Option<u64>,
-    /// Bytes of keys and values of prompts that are kept.
-    prefixes: usize,
     vocabulary: Vocabulary,
 }
 
@@ -128,15 +110,15 @@ impl EngineJob {
     /// Does all work of the thread. A model of tensors has one cache: there texts take turns, each whole.
     fn work(self, ends: EngineEnds) {
         // This must come before anything uses the pool.
-        join_threads(self.threads);
-        match self.by {
+        join_threads(self.args.flags.device.threads);
+        match self.args.by {
             RunBy::Stored => ends.work(self.batch()),
             RunBy::Other { .. } => ends.work(self.other()),
-            RunBy::Tensors(_) => match Runner::load(&self.path, &self.load, self.by) {
+            RunBy::Tensors(_) => match Runner::load(&self.path, &self.args.load, self.args.by) {
                 // Prompts are read in one pass, as by `generate`: the last bits of keys hang on the passes.
                 Ok(mut model) => {
-                    tell_context(model.context(), model.traits.made_for, &self.load);
-                    ends.work(self.decoder(InTurns::new(&mut model, self.texts), None));
+                    tell_context(model.context(), model.traits.made_for, &self.args.load);
+                    ends.work(self.decoder(InTurns::new(&mut model, self.args.texts()), None));
                 }
                 Err(error) => ends.work::<CandleBatch>(Err(error)),
             },
@@ -144,22 +126,26 @@ impl EngineJob {
     }
 
     /// Loads the model for many texts at once in the program's other engine.
-    fn other(&self) -> Result<(BatchDecoder<BatchRunner>, RunningFacts), BadInput> {
-        let model = BatchRunner::load(&self.path, self.texts, &self.load, self.by)?;
-        let no_drafts = model.no_drafts().map(str::to_owned);
-        let (decoder, facts) = self.decoder(model, no_drafts)?;
+    fn other(&self) -> Result<(BatchDecoder<AnyBatch>, RunningFacts), BadInput> {
+        let EngineArgs { load, by, .. } = &self.args;
+        let model = BatchRunner::load(&self.path, self.args.texts(), load, *by)?;
+        let (decoder, facts) = self.decoder(model.model, model.traits.no_drafts)?;
         Ok((decoder.prompt_chunk(CHUNK), facts))
     }
 
     /// Loads the model for many texts at once, on the CPU.
     fn batch(&self) -> Result<(BatchDecoder<CandleBatch>, RunningFacts), BadInput> {
         let (context, tokens) = self.tokens()?;
-        let mut load = self.load.clone();
+        let mut load = self.args.load.clone();
         (load.context, load.tokens) = (Some(context), Some(tokens));
-        let model = CandleBatch::load(&self.path, self.texts, &load).map_err(|error| self.bad(&error))?;
-        tell_context(context, model.made_for(), &self.load);
+        let model =
+            CandleBatch::load(&self.path, self.args.texts(), &load).map_err(|error| self.bad(&error))?;
+        tell_context(context, model.made_for(), &self.args.load);
         let (decoder, facts) = self.decoder(model, None)?;
-        Ok((decoder.prompt_chunk(CHUNK).prefix_cache(self.prefixes).most_tokens(tokens), facts))
+        Ok((
+            decoder.prompt_chunk(CHUNK).prefix_cache(self.args.flags.prefix_cache).most_tokens(tokens),
+            facts,
+        ))
     }
 
     /// Makes the decoder of a model with which drafts may be made, or may not for some reason.
@@ -171,7 +157,7 @@ impl EngineJob {
         let context = model.context();
         let decoder = BatchDecoder::new(model, self.vocabulary.clone());
         let mut decoder = decoder.map_err(|error| self.bad(&error))?;
-        if self.drafts && no_drafts.is_none() {
+        if self.args.guesses().is_some() && no_drafts.is_none() {
             decoder.calibrate().map_err(|error| self.bad(&error))?;
         }
         Ok((decoder, RunningFacts { context, no_drafts }))
@@ -184,12 +170,13 @@ impl EngineJob {
 
     /// Tokens that one text may have, and that all together may, by the memory for their keys and values.
     fn tokens(&self) -> Result<(usize, usize), BadInput> {
-        let one = CandleModel::estimate(&self.path, &self.load).map_err(|error| self.bad(&error))?;
-        let texts = u64::try_from(self.texts.get()).unwrap_or_default();
+        let one = CandleModel::estimate(&self.path, &self.args.load).map_err(|error| self.bad(&error))?;
+        let texts = u64::try_from(self.args.texts().get()).unwrap_or_default();
         let all = one.cache.saturating_mul(texts);
         let free = available_memory().map(|free| free.saturating_sub(one.weights + one.pass) / SHARE);
-        let bytes = self.kv_memory.unwrap_or_else(|| free.map_or(all, |free| all.min(free)));
-        if self.kv_memory.is_some_and(|bytes| bytes < one.cache) {
+        let given = self.args.flags.kv_memory.map(|bytes| bytes as u64);
+        let bytes = given.unwrap_or_else(|| free.map_or(all, |free| all.min(free)));
+        if given.is_some_and(|bytes| bytes < one.cache) {
             let need = one.cache.div_ceil(1 << 20);
             return Err(BadInput::new(format!(
                 "--kv-memory: one text of {} tokens takes {need} MiB",

@@ -1,22 +1,15 @@
 //! Settings for a server's operators: flags about who may call, what a server may take, and what it says of
 //! itself, and a file that may hold any flag of `domino serve` ([`file`]).
 
-pub(crate) mod file;
+mod file;
 
-use std::{ffi::OsString, net::IpAddr, num::NonZeroUsize, path::PathBuf};
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf};
 
-use clap::{Args, Command};
+use clap::Args;
 
+pub(crate) use self::file::merge;
 use super::args::mib;
 use crate::terminal::{failure::BadInput, log::LogFormat};
-
-/// Adds the flags of its file to the command line, if it names one.
-///
-/// # Errors
-/// If the file cannot be read or used.
-pub(crate) fn merge(command: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, BadInput> {
-    file::merge(command, line)
-}
 
 /// Converts clap's error about the flags of a file to the program's own form.
 pub(crate) fn of_file(error: &clap::Error) -> BadInput {

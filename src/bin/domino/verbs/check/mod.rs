@@ -14,7 +14,7 @@ use clap::Args;
 use domino::{CompiledGrammar, Compiler};
 use serde_json::{Map, Value, json};
 
-use self::texts::{TextCheck, explained, explained_field, judge};
+use self::texts::{explained, explained_field, judge};
 use crate::files::{Input, lines};
 use crate::flags::grammar::{LowCapture, LowGrammar, UsualGrammar};
 use crate::flags::schema;
@@ -24,10 +24,14 @@ use crate::terminal::failure::{self, BadInput, Exit, note};
 use crate::terminal::{self, extend, progress};
 
 /// Judges all texts, or all rows.
-pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
-    match command {
-        Check::Texts(texts) => texts::run(texts),
-        Check::Rows(rows) => run_batch(rows),
+pub(crate) fn run(command: &LowCheck, json: bool) -> anyhow::Result<Exit> {
+    let mut inputs: Vec<Input> = command.files.iter().cloned().map(Input::new).collect();
+    if !command.batch {
+        return texts::run(command, &inputs, json);
+    }
+    match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
+        (input, true) => run_batch(command, &input),
+        _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input").into()),
     }
 }
 
@@ -92,60 +96,6 @@ pub(crate) struct LowCheck {
     files: Vec<PathBuf>,
 }
 
-/// The resolved command `domino check`.
-#[derive(Debug)]
-pub(crate) enum Check {
-    /// Judge texts by one grammar.
-    Texts(TextCheck),
-    /// Judge the text of each row of a file.
-    Rows(RowCheck),
-}
-
-impl LowCheck {
-    /// Reads the flags as the command.
-    pub(crate) fn resolve(self, json: bool) -> Result<Check, BadInput> {
-        let mut inputs: Vec<Input> = self.files.into_iter().map(Input::new).collect();
-        if !self.batch {
-            let grammar = self.grammar.required_beside(schema::for_checking())?;
-            let captured = self.capture.resolve(json)?;
-            let Self { prefix, report, max_bytes, .. } = self;
-            return Ok(Check::Texts(TextCheck {
-                grammar,
-                prefix,
-                inputs,
-                captured,
-                report,
-                max_bytes,
-                json,
-            }));
-        }
-        match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
-            (input, true) => {
-                let usual = self.grammar.resolve_beside(schema::for_checking(), true)?;
-                let Self { max_bytes, keep_fields: keep, prefix, report, .. } = self;
-                Ok(Check::Rows(RowCheck { input, max_bytes, usual, keep, prefix, report }))
-            }
-            _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
-        }
-    }
-}
-
-/// The command with `--batch`.
-#[derive(Debug)]
-pub(crate) struct RowCheck {
-    pub(crate) input: Input,
-    /// Limit on the bytes of a line.
-    pub(crate) max_bytes: u64,
-    /// The grammar of the rows that name none.
-    pub(crate) usual: UsualGrammar,
-    /// True if unknown columns are copied.
-    pub(crate) keep: bool,
-    /// True if texts need only be beginnings, where rows do not say.
-    pub(crate) prefix: bool,
-    /// True if the keywords of schemas are listed.
-    pub(crate) report: bool,
-}
-
 /// Limit on the compiled grammars in the LRU cache.
 const MOST_KEPT: usize = 1024;
 
@@ -161,12 +111,13 @@ struct Verdicts {
 }
 
 /// Answers all lines.
-fn run_batch(command: &RowCheck) -> anyhow::Result<Exit> {
+fn run_batch(command: &LowCheck, input: &Input) -> anyhow::Result<Exit> {
+    let usual = command.grammar.resolve_beside(schema::for_checking(), true)?;
     let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
-    let mut judge = Judge { command, compiler, compiled: LastUsed::new() };
+    let mut judge = Judge { command, usual, compiler, compiled: LastUsed::new() };
     judge.begin()?;
-    let reading = RowReading { reader: RowReader::Check, keep: command.keep };
-    let (mut lines, mut out) = (command.input.open()?, terminal::stdout());
+    let reading = RowReading { reader: RowReader::Check, keep: command.keep_fields };
+    let (mut lines, mut out) = (input.open()?, terminal::stdout());
     let (mut tally, mut line) = (Verdicts::default(), Vec::new());
     for number in 1.. {
         line.clear();
@@ -174,13 +125,12 @@ fn run_batch(command: &RowCheck) -> anyhow::Result<Exit> {
             .by_ref()
             .take(command.max_bytes.saturating_add(1))
             .read_until(b'\n', &mut line)
-            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", command.input.name())))?;
+            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", input.name())))?;
         if length == 0 {
             break;
         }
         if length as u64 > command.max_bytes {
-            let error =
-                format!("{}: a line is longer than {} bytes", command.input.name(), command.max_bytes);
+            let error = format!("{}: a line is longer than {} bytes", input.name(), command.max_bytes);
             return Err(BadInput::new(error).hint("--max-bytes says how long lines may be").into());
         }
         if lines::content(&line).is_empty() {
@@ -210,7 +160,9 @@ fn unanswered(error: &BadInput) -> Value {
 }
 
 struct Judge<'a> {
-    command: &'a RowCheck,
+    command: &'a LowCheck,
+    /// The grammar of the rows that name none.
+    usual: UsualGrammar,
     compiler: Compiler,
     compiled: LastUsed<WantedGrammar, Result<ReadyGrammar, String>>,
 }
@@ -218,13 +170,16 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// Compiles the grammar of the flags, whose mistakes are told before any row is read.
     fn begin(&mut self) -> Result<(), BadInput> {
-        if let Some((wanted, source)) =
-            RowGrammar::default().resolve(&self.command.usual, |thinking, _| thinking.of_text())?
-        {
+        if let Some((wanted, source)) = self.wanted(&RowGrammar::default())? {
             let made = compile(&source, &self.compiler)?;
             let _ = self.compiled.get_or_make(MOST_KEPT, wanted, |_| Ok(made));
         }
         Ok(())
+    }
+
+    /// Finds the grammar of a row.
+    fn wanted(&self, row: &RowGrammar) -> Result<Option<(WantedGrammar, GrammarSource)>, BadInput> {
+        row.resolve(&self.usual, |thinking, _| thinking.of_text())
     }
 
     /// Answers one row.
@@ -244,8 +199,7 @@ impl Judge<'_> {
         if !row.report.unwrap_or(self.command.report) {
             return None;
         }
-        let (_, source) =
-            row.grammar.resolve(&self.command.usual, |thinking, _| thinking.of_text()).ok()??;
+        let (_, source) = self.wanted(&row.grammar).ok()??;
         let made = || source.load().and_then(|text| text.reports()).ok();
         Some(catch_unwind(AssertUnwindSafe(made)).ok()??.fields())
     }
@@ -254,20 +208,16 @@ impl Judge<'_> {
     fn verdict(&mut self, row: &Row) -> Result<Value, String> {
         let told = |error: BadInput| failure::told(&error).line();
         let text = row.text().map_err(told)?;
-        let (wanted, source) = row
-            .grammar
-            .resolve(&self.command.usual, |thinking, _| thinking.of_text())
-            .map_err(told)?
-            .ok_or_else(|| {
-                told(
-                    BadInput::new("there is no grammar")
-                        .hint("give the row a schema or a grammar, or the command --grammar"),
-                )
-            })?;
+        let missing = || {
+            let hint = "give the row a schema or a grammar, or the command --grammar";
+            BadInput::new("there is no grammar").hint(hint)
+        };
+        let (wanted, source) =
+            self.wanted(&row.grammar).and_then(|it| it.ok_or_else(missing)).map_err(told)?;
         let compiler = &self.compiler;
         let compile = |_: &WantedGrammar| compile(&source, compiler).map_err(told);
         let (grammar, relaxed) = self.compiled.get_or_make(MOST_KEPT, wanted, compile)?;
-        let verdict = judge(&grammar, text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
+        let verdict = judge(&grammar, text.as_bytes()).map_err(|unanswered| unanswered.told.line())?;
         let accepted = verdict.accepted(row.prefix.unwrap_or(self.command.prefix));
         let mut answer = json!({ "accepted": accepted, "error": null });
         if let Some(found) = verdict.leaving().filter(|_| !accepted) {

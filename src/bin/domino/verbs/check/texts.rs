@@ -7,44 +7,28 @@ use std::io::{BufRead, Read, Write};
 use std::time::{Duration, Instant};
 
 use domino::{CompiledGrammar, grammar::GrammarWarning, grammar::json_schema::SchemaOptions};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{faults, faults::SchemaFault};
+use super::{LowCheck, faults, faults::SchemaFault};
+use crate::files::Input;
+use crate::flags::schema::for_checking;
 use crate::grammar::compiled::{self, Capturing};
 use crate::grammar::compiler::byte_vocabulary;
 use crate::grammar::notation::{Parsed, relaxed_as_json};
-use crate::grammar::reading::{Leaving, ReadEnd, Reading, Unanswered};
+use crate::grammar::reading::{Leaving, Reading, Unanswered};
 use crate::grammar::warned::{self, report_keywords};
 use crate::terminal::failure::{self, BadInput, Exit, Paint, Told};
 use crate::terminal::{self, extend, progress};
-use crate::{files::Input, grammar::source::GrammarSource};
-
-/// The command without `--batch`.
-#[derive(Debug)]
-pub(crate) struct TextCheck {
-    pub(crate) grammar: GrammarSource,
-    pub(crate) prefix: bool,
-    pub(crate) inputs: Vec<Input>,
-    /// Names of the rules to capture.
-    pub(crate) captured: Vec<String>,
-    /// True if the keywords of a schema are listed.
-    pub(crate) report: bool,
-    /// Limit on the bytes read of each input.
-    pub(crate) max_bytes: u64,
-    pub(crate) json: bool,
-}
 
 /// Time after which a check counts as slow, so that advice on the grammar is given.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A reason why there is no verdict.
-enum NoVerdict {
-    /// The input cannot be read.
-    Unread(BadInput),
-    /// A budget was used up.
-    Unanswered(Box<Unanswered>),
-    /// The text is longer than this number of bytes, and in the language so far.
-    TooLong(u64),
+struct NoVerdict {
+    told: Told,
+    /// Fields of JSON about the place where a budget was used up; null for other reasons.
+    place: Value,
+    exit: Exit,
 }
 
 /// Limit on the bytes of a text that are kept to explain in the schema's words what is wrong with it.
@@ -57,8 +41,15 @@ fn answer(
     most: u64,
     (kept, keep): (&mut Vec<u8>, u64),
 ) -> Result<Verdict, NoVerdict> {
-    let unread = |error| NoVerdict::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
-    let mut source = input.open().map_err(NoVerdict::Unread)?;
+    let name = input.name();
+    let bad =
+        |error: BadInput| NoVerdict { told: failure::told(&error), place: Value::Null, exit: Exit::BadInput };
+    let unread = |error| bad(BadInput::new(format!("cannot read {name}: {error}")));
+    let unanswered = |unanswered: Box<Unanswered>| {
+        let (place, sentence) = (unanswered.fields(), format!("{name}: {}", unanswered.told.sentence));
+        NoVerdict { told: Told { sentence, ..unanswered.told }, place, exit: Exit::NoAnswer }
+    };
+    let mut source = input.open().map_err(bad)?;
     let mut reading = Reading::new(grammar.constraint());
     let mut left = most;
     loop {
@@ -69,16 +60,18 @@ fn answer(
         };
         let length = piece.len();
         if length == 0 {
-            return finish(reading).map_err(NoVerdict::Unanswered);
+            return finish(reading).map_err(unanswered);
         }
         let piece = &piece[..usize::try_from(left).map_or(length, |left| length.min(left))];
         if piece.is_empty() {
-            return Err(NoVerdict::TooLong(most));
+            let sentence = format!("{name}: no answer: in the language so far, and longer than {most} bytes");
+            let told = Told { sentence, hint: Some("--max-bytes says how much is read".to_owned()) };
+            return Err(NoVerdict { told, place: Value::Null, exit: Exit::NoAnswer });
         }
         let taken = piece.len();
         let room = usize::try_from(keep.saturating_sub(kept.len() as u64)).unwrap_or(taken);
         kept.extend_from_slice(&piece[..taken.min(room)]);
-        let found = reading.push(piece).map_err(NoVerdict::Unanswered)?;
+        let found = reading.push(piece).map_err(unanswered)?;
         source.consume(taken);
         if let Some(found) = found {
             // A file is read on, since more can be told about it; the writer of a pipe may never finish.
@@ -94,19 +87,17 @@ fn answer(
 }
 
 /// Checks all inputs.
-pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
+pub(super) fn run(command: &LowCheck, inputs: &[Input], json: bool) -> anyhow::Result<Exit> {
+    let wanted = command.grammar.required_beside(for_checking())?;
+    let captured = command.capture.resolve(json)?;
     if command.report {
-        let name = command.grammar.name();
-        report_keywords(&name, &command.grammar.load()?.reports()?, command.json)?;
+        report_keywords(&wanted.name(), &wanted.load()?.reports()?, json)?;
     }
     let compiler = crate::grammar::compiler::compiler(byte_vocabulary()?).any_special();
-    let (grammar, Parsed { grammar: parsed, relaxed, .. }) = command.grammar.read_and_compile(&compiler)?;
+    let (grammar, Parsed { grammar: parsed, relaxed, .. }) = wanted.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
-    let capturing = match command.json {
-        true => Capturing::of(&command.grammar.name(), parsed, &command.captured)?,
-        false => None,
-    };
-    let source = command.grammar.load()?;
+    let capturing = if json { Capturing::of(&wanted.name(), parsed, captured)? } else { None };
+    let source = wanted.load()?;
     let schema = source.schema();
     let keep = match (&capturing, schema) {
         (Some(_), _) => u64::MAX,
@@ -115,28 +106,30 @@ pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
     };
     let mut exits = Vec::new();
     let mut advised = false;
-    for input in &command.inputs {
+    for input in inputs {
         let start = Instant::now();
         let mut text = Vec::new();
         let judged = progress::during(format!("checking {}", input.name()), || {
             answer(&grammar, input, command.max_bytes, (&mut text, keep))
         });
-        let costly = matches!(judged, Err(NoVerdict::Unanswered(_))) || start.elapsed() > PATIENCE;
+        let costly =
+            judged.as_ref().is_err_and(|trouble| !trouble.place.is_null()) || start.elapsed() > PATIENCE;
         if !advised && costly {
-            compiled::give_advice(&command.grammar, &grammar);
+            compiled::give_advice(&wanted, &grammar);
             advised = true;
         }
         exits.push(match judged {
             Ok(verdict) => {
                 let accepted = verdict.accepted(command.prefix);
                 let captures = capturing.as_ref().filter(|_| accepted);
-                let captures = captures.map_or_else(Map::new, |capturing| capturing.fields(&text));
+                let captures = captures.map(|capturing| capturing.fields(&text)).into();
                 let faults = if accepted { Vec::new() } else { explained(schema, &verdict, &text) };
                 let warnings = grammar.grammar_warnings();
-                tell(command, input, (&verdict, &faults), warnings, (&relaxed, captures))?;
+                let told = (&*relaxed, captures);
+                tell((command.prefix, json), input, (&verdict, &faults), warnings, told)?;
                 if accepted { Exit::Success } else { Exit::Failure }
             }
-            Err(trouble) => no_verdict(trouble, input, command.json)?,
+            Err(trouble) => no_verdict(trouble, input, json)?,
         });
     }
     // Of several exit codes, unreadable input goes before a missing answer, and that before a text outside
@@ -147,20 +140,7 @@ pub(crate) fn run(command: &TextCheck) -> anyhow::Result<Exit> {
 
 /// Tells why there is no verdict on an input; the others are still checked.
 fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<Exit> {
-    let (told, place, exit) = match trouble {
-        NoVerdict::Unread(error) => (failure::told(&error), Map::new(), Exit::BadInput),
-        NoVerdict::Unanswered(unanswered) => {
-            let mut told = unanswered.told();
-            told.sentence = format!("{}: {}", input.name(), told.sentence);
-            (told, unanswered.fields(), Exit::NoAnswer)
-        }
-        NoVerdict::TooLong(most) => {
-            let sentence =
-                format!("{}: no answer: in the language so far, and longer than {most} bytes", input.name());
-            let hint = Some("--max-bytes says how much is read".to_owned());
-            (Told { sentence, hint }, Map::new(), Exit::NoAnswer)
-        }
-    };
+    let NoVerdict { told, place, exit } = trouble;
     if json {
         let mut object = json!({
             "file": input.name(), "accepted": null, "error": told.sentence, "hint": told.hint,
@@ -174,17 +154,17 @@ fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<E
 
 /// Prints the verdict on one input.
 fn tell(
-    command: &TextCheck,
+    (prefix, json): (bool, bool),
     input: &Input,
     (verdict, faults): (&Verdict, &[SchemaFault]),
     warnings: &[GrammarWarning],
-    (relaxed, captures): (&[Value], Map<String, Value>),
+    (relaxed, captures): (&[Value], Value),
 ) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
     let name = input.name();
     let complete = verdict.leaving().is_none_or(|leaving| leaving.complete);
-    let wrong = verdict.leaving().filter(|_| !verdict.accepted(command.prefix));
-    if command.json {
+    let wrong = verdict.leaving().filter(|_| !verdict.accepted(prefix));
+    if json {
         let mut object = json!({
             "file": name, "accepted": wrong.is_none(), "complete": complete,
             "error": wrong.map(|leaving| &leaving.what), "relaxed": relaxed,
@@ -259,9 +239,8 @@ pub(crate) fn explained(
 }
 
 /// Makes the field of JSON about what is wrong by a schema; no field where nothing was found.
-pub(crate) fn explained_field(faults: &[SchemaFault]) -> Map<String, Value> {
-    let list = (!faults.is_empty()).then(|| ("schema_errors".to_owned(), faults::list(faults)));
-    Map::from_iter(list)
+pub(crate) fn explained_field(faults: &[SchemaFault]) -> Option<Value> {
+    (!faults.is_empty()).then(|| json!({ "schema_errors": faults::list(faults) }))
 }
 
 /// Judges `text` by a grammar compiled for [`byte_vocabulary`].
@@ -278,8 +257,5 @@ pub(super) fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
     if let Some(left) = reading.finish()? {
         return Ok(Verdict::Left(left));
     }
-    Ok(match reading.end() {
-        ReadEnd::Complete => Verdict::Complete,
-        ReadEnd::Incomplete(leaving) => Verdict::Incomplete(leaving),
-    })
+    Ok(reading.end().map_or(Verdict::Complete, Verdict::Incomplete))
 }

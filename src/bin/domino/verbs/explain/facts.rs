@@ -7,7 +7,7 @@ use domino::{TerminalRun, TokenId, Vocabulary};
 use serde_json::{Value, json};
 
 use crate::session::model::{Runner, step_error};
-use crate::terminal::{count, progress};
+use crate::terminal::{count, describe, progress};
 
 /// A text with everything that is known of it.
 pub(super) struct Facts {
@@ -88,13 +88,6 @@ pub(super) struct TokenPart {
     pub(super) ends: bool,
 }
 
-/// An alternative to a token, or the token itself.
-pub(super) struct Alternative {
-    pub(super) logprobs: TokenLogprobs,
-    /// True for the token that was taken.
-    pub(super) taken: bool,
-}
-
 /// Joins the facts about each token.
 pub(super) fn tokens(
     vocabulary: &Vocabulary,
@@ -156,7 +149,7 @@ impl TokenFacts {
 
     /// The token and its alternatives, the model's likeliest first: those that the model wanted, and those
     /// that were allowed.
-    pub(super) fn alternatives(&self) -> Vec<Alternative> {
+    pub(super) fn alternatives(&self) -> Vec<TokenLogprobs> {
         let logprobs = &self.replayed.logprobs;
         let mut found: Vec<TokenLogprobs> = Vec::new();
         for entry in logprobs.top.iter().chain(&logprobs.top_allowed).chain([&logprobs.taken]) {
@@ -165,9 +158,7 @@ impl TokenFacts {
             }
         }
         found.sort_by(|one, other| other.model.total_cmp(&one.model).then(one.token.cmp(&other.token)));
-        let alternative =
-            |logprobs: TokenLogprobs| Alternative { taken: logprobs.token == self.id, logprobs };
-        found.into_iter().map(alternative).collect()
+        found
     }
 }
 
@@ -249,27 +240,26 @@ pub(super) fn facts_as_json(facts: &Facts) -> Value {
 
 impl Facts {
     fn token(&self, token: &TokenFacts) -> Value {
-        let mut object = self.named(token.id);
-        let replayed = &token.replayed;
+        let (replayed, named) = (&token.replayed, |token| describe::token_json(&self.vocabulary, token));
+        let mut object = named(token.id);
         object["logprob"] = replayed.logprobs.taken.model.into();
         object["constrained_logprob"] = replayed.logprobs.taken.constrained.into();
         object["log_kept"] = replayed.logprobs.kept.into();
         object["allowed"] = replayed.allowed.into();
-        object["own"] = self.named(replayed.own);
+        object["own"] = named(replayed.own);
         object["intervened"] = token.intervened().into();
         object["pass"] = token.pass.into();
         object["draft"] = match token.draft {
             Draft::None => json!({ "what": "none" }),
             Draft::Accepted => json!({ "what": "accepted" }),
             Draft::Refused { said, lost } => {
-                json!({ "what": "refused", "said": self.named(said), "lost_behind_it": lost })
+                json!({ "what": "refused", "said": named(said), "lost_behind_it": lost })
             }
             Draft::Beyond => json!({ "what": "beyond" }),
         };
         object["pieces"] = token.pieces.iter().map(|piece| self.piece(piece)).collect();
-        let alternatives = token.alternatives();
-        let alternative = |Alternative { logprobs, .. }: &Alternative| self.alternative(logprobs);
-        object["alternatives"] = alternatives.iter().map(alternative).collect();
+        let alternative = |entry: &TokenLogprobs| describe::logprobs_json(&self.vocabulary, entry);
+        object["alternatives"] = token.alternatives().iter().map(alternative).collect();
         object
     }
 
@@ -280,20 +270,6 @@ impl Facts {
             self.terminals(piece).map(|name| json!({ "name": name.label, "written": name.whole })).collect();
         json!({ "text": text, "terminals": terminals, "begins": begins, "ends": ends })
     }
-
-    fn alternative(&self, logprobs: &TokenLogprobs) -> Value {
-        let mut object = self.named(logprobs.token);
-        object["logprob"] = logprobs.model.into();
-        object["constrained_logprob"] = logprobs.constrained.into();
-        object
-    }
-
-    fn named(&self, token: TokenId) -> Value {
-        let bytes = self.vocabulary.bytes(token);
-        let name = self.vocabulary.name(token).map(str::to_owned);
-        let token_text = bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).or(name);
-        json!({ "token_id": token.raw(), "token": token_text })
-    }
 }
 
 /// A pass of the model.
@@ -303,8 +279,6 @@ pub(super) struct ObservedPass {
     pub(super) first: usize,
     /// Tokens of the draft that it verified.
     pub(super) drafted: Vec<TokenId>,
-    /// Number of tokens of the draft that were drawn as well.
-    pub(super) accepted: usize,
 }
 
 /// A text and the passes that wrote it.
@@ -320,18 +294,14 @@ pub(super) fn write_watched(decoder: &mut Decoder<Runner>, prompt: &[TokenId]) -
     let close = decoder.options_mut().close;
     let mut steps = decoder.steps(prompt);
     let mut passes: Vec<ObservedPass> = Vec::new();
-    let mut before = *steps.stats();
+    let mut known = steps.stats().passes;
     while !progress::interrupted() {
         let first = steps.tokens().len();
         let step = steps.next();
-        let stats = *steps.stats();
-        if stats.passes > before.passes {
-            passes.push(ObservedPass { first, drafted: steps.drafted().to_vec(), accepted: 0 });
+        if steps.stats().passes > known {
+            passes.push(ObservedPass { first, drafted: steps.drafted().to_vec() });
         }
-        if let Some(pass) = passes.last_mut() {
-            pass.accepted += stats.accepted - before.accepted;
-        }
-        before = stats;
+        known = steps.stats().passes;
         match step {
             None => break,
             Some(step) => step.map_err(step_error)?,

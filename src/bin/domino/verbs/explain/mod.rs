@@ -3,11 +3,11 @@
 mod facts;
 mod page;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::{io::Write, num::NonZeroUsize};
 
 use clap::Args;
-use domino::decode::{DecodeOptions, Decoder, Finish, Generation};
+use domino::decode::{DecodeOptions, Decoder, Generation};
 use domino::model::candle::{LoadOptions, join_threads};
 use domino::{
     CompiledGrammar, Compiler, Lookahead, TerminalRun, Terminals, grammar::GrammarWarning,
@@ -15,13 +15,13 @@ use domino::{
 };
 
 use self::facts::{Facts, Name, Underneath, Watched};
-use crate::flags::grammar::{LowGrammar, LowReach};
+use crate::flags::grammar::{LowGrammar, LowReach, UsualGrammar};
 use crate::flags::{LowContext, LowDevice};
 use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
 use crate::grammar::compiler::{Reach, byte_vocabulary};
-use crate::grammar::{compiled, thinking::Thinking, warned};
+use crate::grammar::{compiled, warned};
 use crate::session::chat::{Chat, PromptSource, Prompts, prompt_text};
-use crate::session::model::{self, RunBy, bad_model, load, read_tokenizer, step_error};
+use crate::session::model::{self, RunBy, bad_model, finish_name, load, read_tokenizer, step_error};
 use crate::terminal::failure::{self, BadInput, Exit};
 use crate::terminal::{self, progress};
 use crate::{files::Output, grammar::source::GrammarSource, session::drafts::Speculation};
@@ -32,9 +32,10 @@ const SHORT: usize = 10;
 /// Writes the text, replays it, and shows the facts of both.
 pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit> {
     // The file is checked before minutes are spent on its content.
-    let out = command.out.as_deref().map(Output::prepare).transpose()?;
-    let folder = model::locate(command.model.as_deref())?;
-    join_threads(command.threads);
+    let flags = &command.flags;
+    let out = flags.out.as_deref().map(Output::prepare).transpose()?;
+    let folder = model::locate(flags.model.as_deref())?;
+    join_threads(flags.device.threads);
     let prompt = prompt_text(&command.prompt)?;
     let vocabulary = model::vocabulary(&folder, cache)?;
     let (tokenizer, prompts) = (read_tokenizer(&folder)?, command.prompts(&folder)?);
@@ -66,8 +67,8 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     })?;
     let underneath = grammar.as_ref().map(|(source, grammar)| underneath(source, grammar, &generation.text));
     let facts = Facts {
-        model: model_name(command.model.as_deref(), &folder),
-        grammar: command.grammar.as_ref().map(|source| without_folder(source.name())),
+        model: model_name(flags.model.as_deref(), &folder),
+        grammar: command.usual.source.as_ref().map(|source| without_folder(source.name())),
         prompt,
         settings: settings(command, &generation),
         finish: if interrupted { "interrupted" } else { finish_name(generation.finish) },
@@ -101,7 +102,7 @@ fn tell(command: &Explain, facts: &Facts, warnings: &[GrammarWarning]) -> anyhow
     let mut stdout = terminal::stdout();
     if command.json {
         writeln!(stdout, "{}", warned::with(facts::facts_as_json(facts), warnings))?;
-    } else if let Some(file) = &command.out {
+    } else if let Some(file) = &command.flags.out {
         writeln!(stdout, "{}: {}", file.display(), facts.summary())?;
     }
     Ok(())
@@ -172,16 +173,6 @@ fn settings(command: &Explain, generation: &Generation) -> Vec<(&'static str, St
     settings
 }
 
-fn finish_name(finish: Finish) -> &'static str {
-    match finish {
-        Finish::Stop => "stop",
-        Finish::OnlySpace => "only_space",
-        Finish::StopString => "stop_string",
-        Finish::Thought => "thought",
-        _ => "length",
-    }
-}
-
 /// Number of alternatives that are listed unless `--logprobs` says otherwise.
 const USUAL_ALTERNATIVES: usize = 8;
 
@@ -237,41 +228,34 @@ pub(crate) struct LowExplain {
     out: Option<PathBuf>,
 }
 
-/// The resolved command `domino explain`.
+/// The command `domino explain`: its flags, and what they mean.
 #[derive(Debug)]
 pub(crate) struct Explain {
-    /// The grammar; `None` if any text may be written.
-    pub(crate) grammar: Option<GrammarSource>,
-    /// The settings of thoughts before the text.
-    pub(crate) thinking: Thinking,
-    pub(crate) prompt: PromptSource,
+    flags: LowExplain,
+    usual: UsualGrammar,
+    prompt: PromptSource,
     /// The flags of the chat template; `None` if the prompt stays as it is.
-    pub(crate) chat: Option<Chat>,
-    /// The model; `None` for the default model.
-    pub(crate) model: Option<PathBuf>,
-    pub(crate) by: RunBy,
-    pub(crate) threads: Option<NonZeroUsize>,
-    pub(crate) load: LoadOptions,
-    pub(crate) options: DecodeOptions,
+    chat: Option<Chat>,
+    by: RunBy,
+    load: LoadOptions,
+    options: DecodeOptions,
     /// Number of alternatives of each kind that are listed for a token.
-    pub(crate) alternatives: usize,
-    pub(crate) reach: Reach,
-    pub(crate) speculation: Speculation,
-    /// The file of the page, if one is wanted.
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) json: bool,
+    alternatives: usize,
+    reach: Reach,
+    speculation: Speculation,
+    json: bool,
 }
 
 impl Explain {
     /// Makes the maker of the prompt's tokens, for the model in `folder`.
     fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
-        Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
+        Prompts::open(self.chat.as_ref(), folder, self.usual.source.as_ref(), self.json)
     }
 
     /// Finds the grammar of the text that goes on from a prompt as the model gets it, behind its thought.
     fn source(&self, prompts: &Prompts, prompt: &str) -> Option<GrammarSource> {
-        let source = self.grammar.clone()?;
-        let thought = prompts.thought(&self.thinking, &source, prompt.as_bytes(), self.chat.is_some());
+        let source = self.usual.source.clone()?;
+        let thought = prompts.thought(&self.usual.thinking, &source, prompt.as_bytes(), self.chat.is_some());
         Some(source.behind(thought))
     }
 }
@@ -283,10 +267,10 @@ impl LowExplain {
         let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
         let chat = self.chat.resolve(template);
         let usual = self.grammar.resolve_beside(SchemaOptions::default(), false)?;
-        let (grammar, thinking) = (usual.source, usual.thinking);
-        self.reach.refuse_idle(grammar.is_some())?;
+        let constrained = usual.source.is_some();
+        self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(false);
-        if options.close && grammar.is_none() {
+        if options.close && !constrained {
             return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
         }
         if self.speculate.compares() {
@@ -299,23 +283,11 @@ impl LowExplain {
         }
         // The text is drawn as `generate` would draw it; the alternatives are found afterwards, by a replay.
         let alternatives = options.logprobs.take().unwrap_or(USUAL_ALTERNATIVES);
-        let threads = self.device.threads();
         let load = self.context.beside(self.device.load_options()?);
-        Ok(Explain {
-            prompt: PromptSource::of(self.prompt, self.prompt_file),
-            chat,
-            model: self.model,
-            by: self.device.resolve(),
-            threads,
-            load,
-            options,
-            alternatives,
-            reach: self.reach.resolve(),
-            speculation: self.speculate.resolve(grammar.is_some())?,
-            grammar,
-            thinking,
-            out: self.out,
-            json,
-        })
+        let prompt = PromptSource::of(self.prompt.take(), self.prompt_file.take());
+        let (by, reach) = (self.device.resolve(), self.reach.resolve());
+        let speculation = self.speculate.resolve(constrained)?;
+        let flags = self;
+        Ok(Explain { flags, usual, prompt, chat, by, load, options, alternatives, reach, speculation, json })
     }
 }

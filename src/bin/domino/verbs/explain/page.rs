@@ -6,9 +6,9 @@
 
 use std::fmt::Write;
 
-use domino::TokenId;
+use domino::{TokenId, decode::TokenLogprobs};
 
-use super::facts::{Alternative, Draft, Facts, Name, TokenFacts, TokenPart};
+use super::facts::{Draft, Facts, Name, TokenFacts, TokenPart};
 use crate::terminal::describe;
 
 const STYLE: &str = include_str!("page.css");
@@ -221,7 +221,7 @@ impl Facts {
         }
         out += "</dl><table><thead><tr><th>token<th>model<th>grammar</thead><tbody>";
         for alternative in token.alternatives() {
-            out += &self.row(&alternative);
+            out += &self.row(&alternative, alternative.token == token.id);
         }
         out += "</tbody></table></article>\n";
         out
@@ -242,8 +242,7 @@ impl Facts {
     }
 
     /// Writes a line of the table of alternatives.
-    fn row(&self, alternative: &Alternative) -> String {
-        let Alternative { logprobs, taken } = alternative;
+    fn row(&self, logprobs: &TokenLogprobs, taken: bool) -> String {
         let refused = self.grammar.is_some() && logprobs.constrained.is_none();
         let class = match (taken, refused) {
             (true, _) => "taken",

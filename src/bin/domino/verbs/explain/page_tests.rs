@@ -58,9 +58,9 @@ fn facts() -> Facts {
     let tokens = [&generation.tokens[..], generation.end_of_text.as_slice()].concat();
     let replayed = decoder.replay(&prompt, &tokens, 10).unwrap();
     let passes = [
-        ObservedPass { first: 0, drafted: Vec::new(), accepted: 0 },
-        ObservedPass { first: 1, drafted: vec![tokens[1], TokenId::new(4), TokenId::new(0)], accepted: 1 },
-        ObservedPass { first: 3, drafted: tokens[3..4].to_vec(), accepted: 1 },
+        ObservedPass { first: 0, drafted: Vec::new() },
+        ObservedPass { first: 1, drafted: vec![tokens[1], TokenId::new(4), TokenId::new(0)] },
+        ObservedPass { first: 3, drafted: tokens[3..4].to_vec() },
     ];
     let underneath = Underneath {
         runs: compiled.constraint().terminal_runs(&generation.text).unwrap().unwrap(),

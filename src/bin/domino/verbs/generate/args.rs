@@ -9,14 +9,13 @@ use domino::{TokenId, Vocabulary, grammar::json_schema::SchemaOptions};
 use domino::{model::candle::LoadOptions, vocab::Tokenizer};
 
 use crate::flags::grammar::{LowCapture, LowGrammar, LowReach, UsualGrammar};
-use crate::flags::{LowContext, LowDevice};
+use crate::flags::{self, LowContext, LowDevice};
 use crate::flags::{drawing::LowOptions, speculate::LowSpeculate, tools::LowChat};
-use crate::grammar::thinking::{Thinking, WantedThought};
-use crate::grammar::{compiler::Reach, source::GrammarSource};
+use crate::grammar::{compiler::Reach, thinking::WantedThought};
 use crate::serve::{self, TextEngine};
 use crate::session::chat::{Chat, PromptSource, Prompts};
 use crate::session::{drafts::Speculation, model::RunBy};
-use crate::{files::Input, terminal::failure::BadInput};
+use crate::terminal::failure::BadInput;
 
 /// Generate text of a grammar with a language model.
 ///
@@ -69,9 +68,9 @@ pub(crate) struct LowGenerate {
     /// Default: that of the variable DOMINO_MODEL; else models/domino-small in the current folder, beside the
     /// program or up to three folders above it, or in the package when run by cargo.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
-    model: Option<PathBuf>,
+    pub(super) model: Option<PathBuf>,
     #[command(flatten)]
-    device: LowDevice,
+    pub(super) device: LowDevice,
     #[command(flatten)]
     context: LowContext,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
@@ -86,33 +85,33 @@ pub(crate) struct LowGenerate {
         value_name = "FILE",
         conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
-    batch: Option<PathBuf>,
+    pub(super) batch: Option<PathBuf>,
     /// Write the text, or with --json the object, or the lines of --batch, to this file.
     ///
     /// It takes the place of standard output. With --batch a run goes on where an earlier one has ended,
     /// however that was: what is in the file stays, and is not made again.
     #[arg(long, short = 'o', value_name = "FILE")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
     #[arg(long, requires = "batch")]
-    keep_fields: bool,
+    pub(super) keep_fields: bool,
     /// Generate this many texts of --batch at once. Each takes the memory of a cache of keys and values.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
-    parallel: NonZeroUsize,
+    pub(super) parallel: NonZeroUsize,
     #[command(flatten)]
-    options: LowOptions,
+    pub(super) options: LowOptions,
     #[command(flatten)]
     reach: LowReach,
     /// Take the trees from this file of `domino compile`.
     ///
     /// One that is damaged or was made for something else is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
-    trees: Option<PathBuf>,
+    pub(super) trees: Option<PathBuf>,
     /// Let tokens cross the end of the prompt (token healing). The prompt's last tokens are taken back where
     /// a longer token begins as they do, and the text begins with their bytes, which are not shown. It cannot
     /// be used with what was learnt of the grammar alone (--prior, --trees).
     #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
-    heal: bool,
+    pub(super) heal: bool,
     /// Draw a text from this distribution. masked: token by token from what the grammar's masks keep.
     /// conditional: from the model conditioned on the language, as nearly as --particles allow; a research
     /// mode, which takes a temperature above 0 and neither cuts (--top-k, --top-p, --min-p) nor penalties.
@@ -135,7 +134,7 @@ pub(crate) struct LowGenerate {
     #[arg(long, value_name = "TOKENS", value_enum)]
     tokenization: Option<Tokenization>,
     #[command(flatten)]
-    capture: LowCapture,
+    pub(super) capture: LowCapture,
     #[command(flatten)]
     speculate: LowSpeculate,
 }
@@ -150,13 +149,6 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// Refuses it if there is no grammar.
-    fn check_grammar(self, constrained: bool) -> Result<(), BadInput> {
-        let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
-        let error = || BadInput::new(format!("{} needs a grammar", self.flag())).hint(hint);
-        constrained.then_some(()).ok_or_else(error)
-    }
-
     /// The flag that asks for it.
     pub(super) fn flag(self) -> &'static str {
         match self {
@@ -183,64 +175,23 @@ enum Tokenization {
 /// Default number of particles.
 const PARTICLES: NonZeroUsize = NonZeroUsize::new(8).expect("it is not 0");
 
-/// The resolved command `domino generate`.
+/// The command `domino generate`: its flags, and what they mean.
 #[derive(Debug)]
 pub(crate) struct Generate {
-    /// The grammar; `None` if any text may be written.
-    pub(crate) grammar: Option<GrammarSource>,
-    /// The settings of thoughts before texts.
-    pub(crate) thinking: Thinking,
+    pub(super) flags: LowGenerate,
+    /// The grammar of the texts; with `--batch`, of the rows that name none.
+    pub(super) usual: UsualGrammar,
     /// The flags of the chat template; `None` if prompts stay as they are.
-    pub(crate) chat: Option<Chat>,
-    /// True if tokens may cross the end of the prompt.
-    pub(crate) heal: bool,
-    pub(crate) work: TextsToWrite,
-    /// The model; `None` for the default model.
-    pub(crate) model: Option<PathBuf>,
-    /// The file of the output; `None` for standard output.
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) by: RunBy,
-    pub(crate) threads: Option<NonZeroUsize>,
-    pub(crate) load: LoadOptions,
-    pub(crate) options: LowOptions,
-    pub(crate) reach: Reach,
-    pub(crate) trees: Option<PathBuf>,
-    /// Names of the rules to capture.
-    pub(crate) captured: Vec<String>,
-    pub(crate) speculation: Speculation,
-    pub(crate) json: bool,
-}
-
-/// The texts to write: one or many.
-#[derive(Debug)]
-pub(crate) enum TextsToWrite {
-    One(PromptSource, Box<DecodeOptions>),
-    /// One text that is shown when it is whole.
-    Whole {
-        prompt: PromptSource,
-        options: Box<DecodeOptions>,
-        way: Way,
-    },
-    Batch(Box<BatchRows>),
-}
-
-impl TextsToWrite {
-    /// Makes the work on the rows of a file.
-    fn batch(file: PathBuf, parallel: NonZeroUsize, keep: bool, usual: UsualGrammar) -> Self {
-        Self::Batch(Box::new(BatchRows { requests: Input::new(file), parallel, keep, usual }))
-    }
-}
-
-/// The rows for `--batch`.
-#[derive(Debug)]
-pub(crate) struct BatchRows {
-    pub(crate) requests: Input,
-    /// Number of texts that are written at once.
-    pub(crate) parallel: NonZeroUsize,
-    /// True if unknown columns are copied.
-    pub(crate) keep: bool,
-    /// The grammar of the rows that name none.
-    pub(crate) usual: UsualGrammar,
+    pub(super) chat: Option<Chat>,
+    pub(super) prompt: PromptSource,
+    pub(super) options: DecodeOptions,
+    /// The way to write a text that is shown when it is whole; `None` for one that is shown as it comes.
+    pub(super) way: Option<Way>,
+    pub(super) by: RunBy,
+    pub(super) load: LoadOptions,
+    pub(super) reach: Reach,
+    pub(super) speculation: Speculation,
+    pub(super) json: bool,
 }
 
 impl LowGenerate {
@@ -258,28 +209,48 @@ impl LowGenerate {
         Ok(canonical.then_some(Way::Canonical))
     }
 
+    /// Refuses options that an engine which writes texts itself does not have, or treats otherwise.
+    fn check_text_engine(&self, way: Option<Way>, options: &DecodeOptions) -> Result<(), BadInput> {
+        let Some(engine) = serve::other(self.device.resolve()) else { return Ok(()) };
+        let asked = [
+            (self.batch.is_some(), "--batch"),
+            (way.is_some(), "--sampling conditional or --tokenization canonical"),
+            (!options.penalties.is_none(), "penalties"),
+            (options.close, "--finish"),
+            (self.heal, "--heal"),
+            (options.logprobs.is_some(), "--logprobs"),
+            (self.speculate.compares(), "--compare"),
+            (self.speculate.has_draft_model(), "--draft-model"),
+        ];
+        refuse(&format!("--engine {}", engine.name()), &asked)
+    }
+
     /// Reads the flags as the command.
-    pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
+    pub(crate) fn resolve(mut self, json: bool) -> Result<Generate, BadInput> {
         let (options, way) = (self.options.resolve()?, self.way()?);
-        let prompt = PromptSource::of(self.prompt, self.prompt_file);
+        let prompt = PromptSource::of(self.prompt.take(), self.prompt_file.take());
         let batch = self.batch.is_some();
-        let (chat, usual) = asked(self.chat, self.grammar, self.model.as_deref(), batch)?;
-        let (grammar, thinking) = (usual.source.clone(), usual.thinking.clone());
-        refuse("--heal", &[(self.heal && thinking.of_text().is_some(), "--reasoning")])?;
-        let constrained = grammar.is_some() || batch;
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
+        let usual = self.grammar.resolve_beside(SchemaOptions::default(), batch)?;
+        refuse("--heal", &[(self.heal && usual.thinking.of_text().is_some(), "--reasoning")])?;
+        let constrained = usual.source.is_some() || batch;
         let captured = self.capture.resolve(json || batch)?;
         if !captured.is_empty() && !constrained {
             return Err(BadInput::new("--capture needs a grammar: without one there are no rules"));
         }
-        let (threads, load) = (self.device.threads(), self.context.beside(self.device.load_options()?));
+        let load = self.context.beside(self.device.load_options()?);
         let by = self.device.resolve();
         let tensors = by.tensors().is_some();
-        check_text_engine(by, way, &options, (batch, self.heal), &self.speculate)?;
+        self.check_text_engine(way, &options)?;
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
         if let Some(way) = way {
             let by_particles = matches!(way, Way::Conditional(_));
-            way.check_grammar(constrained)?;
+            if !constrained {
+                let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
+                return Err(BadInput::new(format!("{} needs a grammar", way.flag())).hint(hint));
+            }
             refuse(
                 way.flag(),
                 &[
@@ -291,83 +262,30 @@ impl LowGenerate {
                 ],
             )?;
         }
-        let work = match self.batch {
-            Some(_) if tensors => return Err(not_on_a_card()),
-            Some(file) => TextsToWrite::batch(file, self.parallel, self.keep_fields, usual),
-            None if options.close && grammar.is_none() => {
-                return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
-            }
-            None if options.logprobs.is_some() && !json => {
-                return Err(BadInput::new("--logprobs needs --json"));
-            }
-            None => match way {
-                Some(way) => TextsToWrite::Whole { prompt, options: Box::new(options), way },
-                None => TextsToWrite::One(prompt, Box::new(options)),
-            },
-        };
-        Ok(Generate {
-            grammar,
-            thinking,
-            chat,
-            heal: self.heal,
-            work,
-            model: self.model,
-            out: self.out,
-            by,
-            threads,
-            load,
-            options: self.options,
-            reach: self.reach.resolve(),
-            trees: self.trees,
-            captured,
-            speculation: self.speculate.resolve(constrained)?,
-            json,
-        })
+        if batch && tensors {
+            return Err(BadInput::new("--batch runs on the CPU only, with weights as they are stored")
+                .hint("leave --device and --precision out"));
+        }
+        if !batch && options.close && !constrained {
+            return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
+        }
+        if !batch && options.logprobs.is_some() && !json {
+            return Err(BadInput::new("--logprobs needs --json"));
+        }
+        let (reach, speculation) = (self.reach.resolve(), self.speculate.resolve(constrained)?);
+        Ok(Generate { flags: self, usual, chat, prompt, options, way, by, load, reach, speculation, json })
     }
-}
-
-/// Refuses options that an engine which writes texts itself does not have, or treats otherwise.
-fn check_text_engine(
-    by: RunBy,
-    way: Option<Way>,
-    options: &DecodeOptions,
-    (batch, heal): (bool, bool),
-    speculate: &LowSpeculate,
-) -> Result<(), BadInput> {
-    let Some(engine) = text_engine(by) else { return Ok(()) };
-    let asked = [
-        (batch, "--batch"),
-        (way.is_some(), "--sampling conditional or --tokenization canonical"),
-        (!options.penalties.is_none(), "penalties"),
-        (options.close, "--finish"),
-        (heal, "--heal"),
-        (options.logprobs.is_some(), "--logprobs"),
-        (speculate.compares(), "--compare"),
-        (speculate.has_draft_model(), "--draft-model"),
-    ];
-    refuse(&format!("--engine {}", engine.name()), &asked)
-}
-
-/// Reads the flags of chat and grammar, each beside the other and the model.
-fn asked(
-    chat: LowChat,
-    mut grammar: LowGrammar,
-    model: Option<&Path>,
-    rows: bool,
-) -> Result<(Option<Chat>, UsualGrammar), BadInput> {
-    let template = grammar.is_for(model, chat.is_asked());
-    Ok((chat.resolve(template), grammar.resolve_beside(SchemaOptions::default(), rows)?))
 }
 
 impl Generate {
     /// The engine that writes the texts itself, if one does.
     pub(super) fn text_engine(&self) -> Option<&'static dyn TextEngine> {
-        text_engine(self.by)
+        serve::other(self.by)
     }
 
     /// Makes the maker of the prompts' tokens, for the model in `folder`.
     pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
-        Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
+        Prompts::open(self.chat.as_ref(), folder, self.usual.source.as_ref(), self.json)
     }
 
     /// Makes the tokens of a prompt for the model in `folder`, and finds the thought before its text.
@@ -380,30 +298,16 @@ impl Generate {
     ) -> anyhow::Result<(Vec<TokenId>, Option<WantedThought>)> {
         let prompts = self.prompts(folder)?;
         let (tokens, shown) = prompts.shown(tokenizer, prompt, vocabulary)?;
-        let source = self.grammar.as_ref().filter(|_| !self.heal);
+        let source = self.usual.source.as_ref().filter(|_| !self.flags.heal);
         let thought = source.and_then(|source| {
-            prompts.thought(&self.thinking, source, shown.as_bytes(), self.chat.is_some())
+            prompts.thought(&self.usual.thinking, source, shown.as_bytes(), self.chat.is_some())
         });
         Ok((tokens, thought))
     }
 }
 
-/// The other engine, if it runs the model and writes texts itself.
-fn text_engine(by: RunBy) -> Option<&'static dyn TextEngine> {
-    serve::other().filter(|_| matches!(by, RunBy::Other { .. }))
-}
-
-fn not_on_a_card() -> BadInput {
-    BadInput::new("--batch runs on the CPU only, with weights as they are stored")
-        .hint("leave --device and --precision out")
-}
-
 /// Refuses the first of the options asked for that do not go with `this`.
 fn refuse(this: &str, cannot: &[(bool, &str)]) -> Result<(), BadInput> {
-    match cannot.iter().find(|(asked, _)| *asked) {
-        Some((_, what)) => {
-            Err(BadInput::new(format!("{what}: not with {this}")).hint("leave one of the two out"))
-        }
-        None => Ok(()),
-    }
+    let why = |what: &str| BadInput::new(format!("{what}: not with {this}"));
+    flags::refuse(cannot, |what| why(what).hint("leave one of the two out"))
 }

@@ -5,16 +5,16 @@ use std::rc::Rc;
 
 use domino::grammar::tools::{Tools, calls};
 use domino::{CompiledGrammar, Compiler, Vocabulary, decode::Generation, store::CacheFolder};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::args::{Generate, TextsToWrite};
+use super::args::Generate;
 use crate::grammar::compiled::{self, Capturing};
 use crate::grammar::notation::{Notation, Parsed};
 use crate::grammar::thinking::WantedThought;
 use crate::{
     grammar::source::{GrammarPlace, GrammarSource},
     grammar::warned,
-    terminal::failure::BadInput,
+    terminal::{extend, failure::BadInput},
 };
 
 /// Makes the compiler of grammars.
@@ -30,7 +30,7 @@ pub(super) fn grammar_by(
     compiler: &Compiler,
     (healed, thought): (&[u8], Option<WantedThought>),
 ) -> Result<Option<(CompiledGrammar, Option<Capturing>)>, BadInput> {
-    let grammar = command.grammar.clone().map(|grammar| grammar.behind(thought));
+    let grammar = command.usual.source.clone().map(|grammar| grammar.behind(thought));
     let Some(grammar) = &grammar else {
         let anything = GrammarSource::regex("(?s:.)*".to_owned());
         return match healed {
@@ -44,13 +44,13 @@ pub(super) fn grammar_by(
     };
     warned::tell_open(&grammar.name(), &parsed.open_objects);
     compiled::give_advice(grammar, &compiled);
-    if let Some(file) = &command.trees {
+    if let Some(file) = &command.flags.trees {
         compiled::attach_trees(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
     // Only JSON shows captures.
-    let capturing = match command.json || matches!(command.work, TextsToWrite::Batch(_)) {
-        true => Capturing::of(&grammar.name(), parsed.grammar, &command.captured)?,
+    let capturing = match command.json || command.flags.batch.is_some() {
+        true => Capturing::of(&grammar.name(), parsed.grammar, &command.flags.capture.rules)?,
         false => None,
     };
     Ok(Some((compiled, capturing)))
@@ -116,29 +116,24 @@ impl TextKind {
     /// Makes the fields about the meaning of a text. `value` is the value of a complete text in JSON;
     /// `content`, `reasoning_content` and `tool_calls` are the parts of an answer that may call functions, as
     /// in a message of OpenAI's API, as far as it goes.
-    pub(super) fn fields(&self, text: &[u8], complete: bool) -> Map<String, Value> {
-        let mut fields = Map::new();
+    fn fields(&self, text: &[u8], complete: bool) -> Value {
         let text = String::from_utf8_lossy(text);
-        match self {
-            Self::Calls(reader) => calls_of(reader, &text, &mut fields),
-            Self::Json | Self::Text if complete => {
-                let value = serde_json::from_str(&text).ok();
-                let is_structure = |value: &Value| value.is_object() || value.is_array();
-                if let Some(value) = value.filter(|value| matches!(self, Self::Json) || is_structure(value)) {
-                    fields.insert("value".to_owned(), value);
-                }
-            }
-            Self::Json | Self::Text => {}
-        }
-        fields
+        let read = || serde_json::from_str::<Value>(&text).ok().filter(|_| complete);
+        let is_structure = |value: &Value| value.is_object() || value.is_array();
+        let value: Option<Value> = match self {
+            Self::Calls(reader) => return calls_of(reader, &text),
+            Self::Json => read(),
+            Self::Text => read().filter(is_structure),
+        };
+        value.map_or_else(|| json!({}), |value| json!({ "value": value }))
     }
 }
 
-fn calls_of(reader: &calls::Reader, text: &str, fields: &mut Map<String, Value>) {
+fn calls_of(reader: &calls::Reader, text: &str) -> Value {
     let answer = reader.read(text, true);
-    fields.insert("content".to_owned(), answer.content.into());
+    let mut fields = json!({ "content": answer.content });
     if !answer.reasoning.is_empty() {
-        fields.insert("reasoning_content".to_owned(), answer.reasoning.into());
+        fields["reasoning_content"] = answer.reasoning.into();
     }
     let call = |(number, call): (usize, &calls::Call)| {
         json!({
@@ -146,25 +141,13 @@ fn calls_of(reader: &calls::Reader, text: &str, fields: &mut Map<String, Value>)
             "function": { "name": call.name, "arguments": call.arguments },
         })
     };
-    fields.insert("tool_calls".to_owned(), answer.calls.iter().enumerate().map(call).collect());
-}
-
-/// Makes the fields about a text of a grammar from this source.
-pub(super) fn fields_of(
-    source: Option<&GrammarSource>,
-    capturing: Option<&Capturing>,
-    generation: &Generation,
-) -> Map<String, Value> {
-    fields(&TextKind::of(source), capturing, generation)
+    fields["tool_calls"] = answer.calls.iter().enumerate().map(call).collect();
+    fields
 }
 
 /// Makes the fields about the meaning of a text, and about its captures.
-pub(super) fn fields(
-    reading: &TextKind,
-    capturing: Option<&Capturing>,
-    generation: &Generation,
-) -> Map<String, Value> {
+pub(super) fn fields(reading: &TextKind, capturing: Option<&Capturing>, generation: &Generation) -> Value {
     let mut fields = reading.fields(&generation.text, generation.complete);
-    fields.extend(capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text)));
+    extend(&mut fields, capturing.map(|capturing| capturing.fields(&generation.text)));
     fields
 }

@@ -7,19 +7,17 @@ use std::io::{self, IsTerminal, Write};
 use std::{num::NonZeroUsize, path::Path, time::Instant};
 
 use anyhow::Context;
-use domino::decode::{
-    CanonicalDecoder, ConditionalDecoder, DecodeOptions, Decoder, Generation, Healing, Steps,
-};
+use domino::decode::{CanonicalDecoder, ConditionalDecoder, Decoder, Generation, Healing, Steps};
 use domino::proposer::Drafter;
 use domino::vocab::{Tokenizer, Utf8Stream};
 use domino::{CompiledGrammar, Constraint, StepError, TokenId, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use super::args::{Generate, Way};
-use super::grammar::{fields_of, grammar};
+use super::grammar::{TextKind, fields, grammar};
 use super::report::{self, Comparison, EndedRun, RunEnd, forced_bytes, only_answer, usual_tokens};
 use crate::grammar::compiler::{lookahead_number, terminals_name};
-use crate::session::chat::{PromptSource, asked_text, prompt_text};
+use crate::session::chat::{asked_text, prompt_text};
 use crate::session::drafts::{self, Keeper};
 use crate::session::model::{
     self, BatchRunner, Runner, bad_model, load, may_draft, read_tokenizer, step_error,
@@ -29,24 +27,20 @@ use crate::terminal::{self, Stdout, count, extend, progress};
 use crate::{files::Output, grammar::warned};
 
 /// Generates one text.
-pub(super) fn run(
-    command: &Generate,
-    folder: &Path,
-    prompt: &PromptSource,
-    options: &DecodeOptions,
-    cache: &CacheFolder,
-) -> anyhow::Result<Exit> {
-    let text = asked_text(prompt)?;
-    let destination = Destination::of(command.out.as_deref())?;
+pub(super) fn run(command: &Generate, folder: &Path, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let Generate { flags, options, .. } = command;
+    let text = asked_text(&command.prompt)?;
+    let destination = Destination::of(flags.out.as_deref())?;
     let (vocabulary, tokenizer) = (model::vocabulary(folder, cache)?, read_tokenizer(folder)?);
     let (mut prompt, thought) = command.asked(folder, &text, &tokenizer, &vocabulary)?;
-    let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
+    let healing = if flags.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
     let healed = healing.bytes;
     if !healed.is_empty() {
         prompt.truncate(healing.kept);
     }
     // Counts learnt for a grammar do not apply to texts that begin with the end of a prompt or a thought.
-    let known = command.grammar.as_ref().filter(|_| healed.is_empty() && thought.is_none());
+    let source = command.usual.source.as_ref();
+    let known = source.filter(|_| healed.is_empty() && thought.is_none());
     let (grammar, capturing) = grammar(command, (&vocabulary, cache), (&healed, thought))?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.by)?;
@@ -76,7 +70,7 @@ pub(super) fn run(
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
     only_answer(&mut generation);
-    let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
+    let captures = fields(&TextKind::of(source), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -286,25 +280,26 @@ struct Written {
 pub(super) fn run_whole(
     command: &Generate,
     folder: &Path,
-    (prompt, options, way): (&PromptSource, &DecodeOptions, Way),
+    way: Way,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let destination = Destination::of(command.out.as_deref())?;
+    let options = &command.options;
+    let destination = Destination::of(command.flags.out.as_deref())?;
     let vocabulary = model::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
-    let (prompt, thought) = command.asked(folder, &prompt_text(prompt)?, &tokenizer, &vocabulary)?;
+    let (prompt, thought) = command.asked(folder, &prompt_text(&command.prompt)?, &tokenizer, &vocabulary)?;
     let compiled = grammar(command, (&vocabulary, cache), (&[], thought))?;
     let (grammar, capturing) = compiled.context("there is no grammar")?;
     let (start, from) = (grammar.constraint(), (folder, &*prompt));
-    let Written { mut generation, fields, note } = match way {
-        Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
-        Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
+    let Written { mut generation, fields: more, note } = match way {
+        Way::Conditional(particles) => conditional(command, from, &start, particles)?,
+        Way::Canonical => canonical(command, from, &start, &tokenizer)?,
     };
     let forced = forced_bytes(Some(&grammar).filter(|_| command.json), &generation);
     only_answer(&mut generation);
     let ended = EndedRun {
         forced,
-        captures: fields_of(command.grammar.as_ref(), capturing.as_ref(), &generation),
+        captures: fields(&TextKind::of(command.usual.source.as_ref()), capturing.as_ref(), &generation),
         end: match progress::interrupted() {
             true => RunEnd::Interrupted,
             false => RunEnd::Finished(generation.finish),
@@ -320,7 +315,7 @@ pub(super) fn run_whole(
     };
     if command.json {
         let mut object = ended.object();
-        extend(&mut object, fields.as_object().cloned().unwrap_or_default());
+        extend(&mut object, more);
         destination.object(&warned::with(object, grammar.grammar_warnings()))?;
     } else {
         if destination.is_file() {
@@ -341,13 +336,12 @@ fn conditional(
     command: &Generate,
     (folder, prompt): (&Path, &[TokenId]),
     start: &Constraint,
-    options: &DecodeOptions,
     particles: NonZeroUsize,
 ) -> anyhow::Result<Written> {
     let model = progress::during(format!("loading {}", folder.display()), || {
         BatchRunner::load(folder, particles, &command.load, command.by)
     })?;
-    let mut decoder = ConditionalDecoder::new(model, start, options).map_err(|error| {
+    let mut decoder = ConditionalDecoder::new(model.model, start, &command.options).map_err(|error| {
         BadInput::new(error.to_string()).hint("give a temperature above 0, and leave such options out")
     })?;
     progress::watch_interrupts();
@@ -373,10 +367,9 @@ fn canonical(
     command: &Generate,
     (folder, prompt): (&Path, &[TokenId]),
     start: &Constraint,
-    options: &DecodeOptions,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Written> {
-    let mut model = load(folder, &command.load, command.by)?;
+    let (mut model, options) = (load(folder, &command.load, command.by)?, &command.options);
     let mut decoder = CanonicalDecoder::new(&mut model, tokenizer, start, options).map_err(|error| {
         BadInput::new(error.to_string()).hint("leave one of the two out, or take --tokenization free")
     })?;

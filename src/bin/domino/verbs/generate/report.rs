@@ -8,12 +8,11 @@ use domino::decode::{
 };
 use domino::proposer::{Drafter, ForcedText};
 use domino::{CompiledGrammar, Constraint, TokenId, Vocabulary, vocab::Tokenizer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::session::drafts;
-use crate::session::model::{Runner, step_error};
+use crate::session::model::{Runner, finish_name, step_error};
 use crate::terminal::failure::{Exit, Paint, Told, note};
-use crate::terminal::{count, extend, progress};
+use crate::terminal::{count, describe::logprobs_json, extend, progress};
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub(super) struct EndedRun<'a> {
     /// Bytes of the text that the grammar forced, but for their spelling, if they were counted.
     pub(super) forced: Option<usize>,
     /// The fields about captures.
-    pub(super) captures: Map<String, Value>,
+    pub(super) captures: Value,
     /// A comparison with other ways to make the text.
     pub(super) comparison: Option<Comparison>,
 }
@@ -80,9 +79,7 @@ impl EndedRun<'_> {
 
     /// Tokens per second, the prompt's pass included.
     fn rate(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-        let tokens = self.generation.stats.tokens as f64;
-        if self.seconds > 0.0 { tokens / self.seconds } else { 0.0 }
+        if self.seconds > 0.0 { float(self.generation.stats.tokens) / self.seconds } else { 0.0 }
     }
 
     /// Number of times that the model's own choice was refused; `None` if that is not known, as with `--mask
@@ -123,8 +120,8 @@ impl EndedRun<'_> {
             object["tokens_per_pass"] = tokens_per_pass(stats).into();
             object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
         }
-        if let Some(tally) = self.draft {
-            object["draft_model"] = drafts::draft_fields(tally);
+        if let Some(DraftTally { guessed, judged, right, .. }) = self.draft {
+            object["draft_model"] = json!({ "guessed": guessed, "judged": judged, "right": right });
         }
         if let Some(forced) = self.forced {
             object["forced_bytes"] = forced.into();
@@ -152,26 +149,13 @@ impl EndedRun<'_> {
         object
     }
 
-    /// Makes an entry of `logprobs`. Minus infinity has no number in JSON: it is null.
+    /// Makes an entry of `logprobs`.
     fn logprobs(&self, logprobs: &Logprobs) -> Value {
-        let list = |entries: &[TokenLogprobs]| -> Vec<Value> {
-            entries.iter().map(|entry| self.token_logprobs(entry)).collect()
-        };
-        let mut object = self.token_logprobs(&logprobs.taken);
-        object["top"] = list(&logprobs.top).into();
-        object["top_allowed"] = list(&logprobs.top_allowed).into();
+        let one = |entry: &TokenLogprobs| logprobs_json(self.vocabulary, entry);
+        let mut object = one(&logprobs.taken);
+        object["top"] = logprobs.top.iter().map(one).collect();
+        object["top_allowed"] = logprobs.top_allowed.iter().map(one).collect();
         object
-    }
-
-    fn token_logprobs(&self, entry: &TokenLogprobs) -> Value {
-        let bytes = self.vocabulary.bytes(entry.token);
-        let name = self.vocabulary.name(entry.token).map(str::to_owned);
-        json!({
-            "token_id": entry.token.raw(),
-            "token": bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).or(name),
-            "logprob": entry.model,
-            "constrained_logprob": entry.constrained,
-        })
     }
 
     /// Tells on standard error why the run failed, if it did, and what is wrong about the comparison.
@@ -233,11 +217,7 @@ impl RunEnd {
     /// The value of `finish` in JSON.
     fn name(&self) -> &'static str {
         match self {
-            Self::Finished(Finish::Stop) => "stop",
-            Self::Finished(Finish::OnlySpace) => "only_space",
-            Self::Finished(Finish::StopString) => "stop_string",
-            Self::Finished(Finish::Thought) => "thought",
-            Self::Finished(_) => "length",
+            Self::Finished(finish) => finish_name(*finish),
             Self::Interrupted => "interrupted",
             Self::Failed(..) => "error",
         }
@@ -268,51 +248,31 @@ pub(super) fn usual_tokens(
 }
 
 /// Tokens per pass of the model, the pass over the prompt included.
-pub(super) fn tokens_per_pass(stats: &DecodeStats) -> f64 {
+fn tokens_per_pass(stats: &DecodeStats) -> f64 {
     ratio(stats.tokens, stats.passes)
 }
 
 /// The share of the drafted tokens that were drawn as well.
-pub(super) fn acceptance(stats: &DecodeStats) -> f64 {
+fn acceptance(stats: &DecodeStats) -> f64 {
     ratio(stats.accepted, stats.drafted)
 }
 
-pub(super) fn ratio(part: usize, whole: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
-    let ratio = part as f64 / whole.max(1) as f64;
-    ratio
+fn ratio(part: usize, whole: usize) -> f64 {
+    float(part) / float(whole.max(1))
 }
 
 /// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
 const ROUNDS: usize = 3;
 
 /// A comparison of three ways to make a text.
+#[derive(Default)]
 pub(super) struct Comparison {
     /// True if the speculative runs made the tokens of the plain ones.
     same_tokens: bool,
-    unconstrained: RoundTimes,
-    plain: RoundTimes,
-    speculative: RoundTimes,
+    /// Tokens and their time over all rounds: without grammar, with it, and with speculation too.
+    sums: [(usize, Duration); 3],
     tokens_per_pass: f64,
     acceptance: f64,
-}
-
-/// Sums over rounds.
-#[derive(Default)]
-struct RoundTimes {
-    tokens: usize,
-    time: Duration,
-}
-
-impl RoundTimes {
-    fn add(&mut self, generation: &Generation) {
-        self.tokens += generation.stats.tokens;
-        self.time += generation.stats.total_time;
-    }
-
-    fn rate(&self) -> f64 {
-        float(self.tokens) / self.time.as_secs_f64().max(1e-9)
-    }
 }
 
 /// Runs the three in turns. `None` if Ctrl-C was pressed. The decoder stays as it was, but for the drafter,
@@ -323,18 +283,11 @@ pub(super) fn compare(
     drafter: Drafter,
     prompt: &[TokenId],
 ) -> anyhow::Result<Option<Comparison>> {
-    let mut found = Comparison {
-        same_tokens: true,
-        unconstrained: RoundTimes::default(),
-        plain: RoundTimes::default(),
-        speculative: RoundTimes::default(),
-        tokens_per_pass: 0.0,
-        acceptance: 0.0,
-    };
-    let bar = progress::StepBar::start("comparing", 3 * (ROUNDS + 1));
+    let mut found = Comparison { same_tokens: true, ..Comparison::default() };
+    let bar = progress::bar("comparing", 3 * (ROUNDS + 1));
     let mut drafter = Some(drafter);
     for round in 0..=ROUNDS {
-        let mut texts: [Option<Generation>; 3] = [None, None, None];
+        let mut texts: [Vec<TokenId>; 3] = Default::default();
         for turn in 0..3 {
             if progress::interrupted() {
                 return Ok(None);
@@ -350,19 +303,19 @@ pub(super) fn compare(
             if kind == 2 {
                 drafter = decoder.set_drafter(None);
             }
-            texts[kind] = Some(generation?);
-            bar.one_more();
+            let Generation { tokens, stats, .. } = generation?;
+            texts[kind] = tokens;
+            // Round 0 only warms up.
+            if round > 0 {
+                found.sums[kind].0 += stats.tokens;
+                found.sums[kind].1 += stats.total_time;
+            }
+            if kind == 2 {
+                (found.tokens_per_pass, found.acceptance) = (tokens_per_pass(&stats), acceptance(&stats));
+            }
+            bar.inc(1);
         }
-        // Round 0 only warms up.
-        if let ([Some(free), Some(plain), Some(speculative)], 1..) = (&texts, round) {
-            found.unconstrained.add(free);
-            found.plain.add(plain);
-            found.speculative.add(speculative);
-            found.same_tokens &= plain.tokens == speculative.tokens;
-            let stats = &speculative.stats;
-            found.tokens_per_pass = tokens_per_pass(stats);
-            found.acceptance = acceptance(stats);
-        }
+        found.same_tokens &= round == 0 || texts[1] == texts[2];
     }
     decoder.set_constraint(Some(constraint.clone()))?;
     decoder.set_drafter(drafter);
@@ -370,17 +323,14 @@ pub(super) fn compare(
 }
 
 impl Comparison {
-    fn over_plain(&self) -> f64 {
-        self.speculative.rate() / self.plain.rate()
-    }
-
-    fn over_unconstrained(&self) -> f64 {
-        self.speculative.rate() / self.unconstrained.rate()
+    /// Tokens per second: without grammar, with it, and with speculation too.
+    fn rates(&self) -> [f64; 3] {
+        self.sums.map(|(tokens, time)| float(tokens) / time.as_secs_f64().max(1e-9))
     }
 
     /// Says what is wrong: speculation made other tokens, or nothing could be compared.
     pub(super) fn trouble(&self) -> Option<&'static str> {
-        if self.plain.tokens == 0 {
+        if self.sums[1].0 == 0 {
             return Some("nothing was compared: no token was generated");
         }
         (!self.same_tokens).then_some("with speculation other tokens were generated, which must not be")
@@ -388,28 +338,24 @@ impl Comparison {
 
     /// Makes the object that `--json` prints as `compare`.
     pub(super) fn object(&self) -> Value {
+        let [free, plain, speculative] = self.rates();
         json!({
-            "same_tokens": self.same_tokens,
-            "speedup_over_plain": self.over_plain(),
-            "speedup_over_unconstrained": self.over_unconstrained(),
-            "tokens_per_pass": self.tokens_per_pass,
-            "acceptance": self.acceptance,
-            "unconstrained_tokens_per_second": self.unconstrained.rate(),
-            "plain_tokens_per_second": self.plain.rate(),
-            "speculative_tokens_per_second": self.speculative.rate(),
+            "same_tokens": self.same_tokens, "speedup_over_plain": speculative / plain,
+            "speedup_over_unconstrained": speculative / free, "tokens_per_pass": self.tokens_per_pass,
+            "acceptance": self.acceptance, "unconstrained_tokens_per_second": free,
+            "plain_tokens_per_second": plain, "speculative_tokens_per_second": speculative,
         })
     }
 
     /// Prints the comparison on standard error.
     pub(super) fn summary(&self) {
-        let [free, plain, speculative] =
-            [&self.unconstrained, &self.plain, &self.speculative].map(RoundTimes::rate);
+        let [free, plain, speculative] = self.rates();
         let same = if self.same_tokens { "the same tokens" } else { "OTHER TOKENS, which must not be" };
         note!(
             "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: \
              {:.2} times the first, {:.2} times the second, with {same}]",
-            self.over_unconstrained(),
-            self.over_plain()
+            speculative / free,
+            speculative / plain
         );
     }
 }
@@ -429,9 +375,7 @@ mod tests {
     fn a_comparison_reports_other_tokens_and_empty_texts() {
         let compared = |same_tokens, tokens| Comparison {
             same_tokens,
-            unconstrained: RoundTimes::default(),
-            plain: RoundTimes { tokens, time: Duration::from_secs(1) },
-            speculative: RoundTimes::default(),
+            sums: [(0, Duration::ZERO), (tokens, Duration::from_secs(1)), (0, Duration::ZERO)],
             tokens_per_pass: 1.0,
             acceptance: 0.0,
         };

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::args::Generate;
-use super::grammar::{fields_of, grammar};
+use super::grammar::{TextKind, fields, grammar};
 use super::one::{Destination, Screen, tell};
 use super::report::{EndedRun, RunEnd, forced_bytes, only_answer};
 use crate::engine::WantedModel;
@@ -20,7 +20,7 @@ use crate::serve::{
     Client, DraftSize, EngineEvent, Gate, GrammarGuesses, PATIENCE, Problem, Pulse, TextEngine, TextModel,
     TextOrder, WantedTexts, patiently,
 };
-use crate::session::chat::{PromptSource, asked_text};
+use crate::session::chat::asked_text;
 use crate::session::drafts::{Keeper, Speculate};
 use crate::session::model::{self, read_tokenizer};
 use crate::terminal::failure::{BadInput, Exit, Told};
@@ -37,13 +37,13 @@ pub(super) fn run(
     command: &Generate,
     engine: &dyn TextEngine,
     folder: &Path,
-    (prompt, options): (&PromptSource, &DecodeOptions),
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
+    let (source, options) = (command.usual.source.as_ref(), &command.options);
     let wanted = wanted(command);
     engine.check(&wanted)?;
-    let text = asked_text(prompt)?;
-    let destination = Destination::of(command.out.as_deref())?;
+    let text = asked_text(&command.prompt)?;
+    let destination = Destination::of(command.flags.out.as_deref())?;
     let (vocabulary, tokenizer) = (model::vocabulary(folder, cache)?, read_tokenizer(folder)?);
     let (prompt, thought) = command.asked(folder, &text, &tokenizer, &vocabulary)?;
     let thinks = thought.is_some();
@@ -66,7 +66,7 @@ pub(super) fn run(
     let mut generation = heard.into_generation(&end);
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     only_answer(&mut generation);
-    let captures = fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
+    let captures = fields(&TextKind::of(source), capturing.flatten().as_ref(), &generation);
     let ended = EndedRun {
         generation,
         end,
@@ -95,7 +95,7 @@ fn wanted(command: &Generate) -> WantedTexts {
         None => Some(DraftSize::Auto),
     };
     WantedTexts {
-        model: WantedModel { context: command.load.context, threads: command.threads },
+        model: WantedModel { context: command.load.context, threads: command.flags.device.threads },
         texts: NonZeroUsize::MIN,
         drafts,
         chat_template: None,
@@ -126,7 +126,7 @@ fn guesses(
     let Some(grammar) = grammar else { return Ok(None) };
     let asked = &command.speculation;
     // Counts learnt for a grammar do not apply to texts that begin with a thought.
-    let source = command.grammar.as_ref().filter(|_| !thinks);
+    let source = command.usual.source.as_ref().filter(|_| !thinks);
     let Some(counts) = asked.counts(source, grammar, folder)? else { return Ok(None) };
     let recipe = asked.proposer.recipe(grammar, tokenizer, !counts.prior().is_empty());
     let guesses = GrammarGuesses::of(counts, asked.proposer.counting(), recipe, asked.threshold);

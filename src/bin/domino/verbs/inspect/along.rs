@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use domino::inspect::{ItemOrigin, ItemView, SetView, SetsView, StateSizes};
+use domino::inspect::{ItemOrigin, ItemView, SetView, SetsView, StateSizes, TerminalView};
 use domino::{Constraint, StepError, TokenId, Vocabulary, ids::TerminalId};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::args::{OutputForm, SetsText};
-use super::subject::{Graph, Origin, Subject, head, left_language, milliseconds, print_json, print_rest};
+use super::args::OutputForm;
+use super::subject::{Graph, Origin, Subject, left_language, milliseconds, print_rest};
 use crate::grammar::reading::Reading;
 use crate::terminal::describe::{self, one_line};
 use crate::terminal::{self, count, failure};
@@ -27,45 +27,28 @@ struct ByteSizes {
     work: u64,
 }
 
-/// The largest sizes of a part of the text.
-struct LargestSizes {
-    threads: usize,
-    items: usize,
-    work: u64,
-}
-
-/// Advances byte by byte and shows the sizes. Returns the number of bytes that were taken.
+/// Advances byte by byte and shows the sizes.
 pub(super) fn show(
     subject: &Subject<'_>,
     constraint: &mut Constraint,
     text: &[u8],
     out: &mut impl Write,
-) -> anyhow::Result<usize> {
+) -> anyhow::Result<()> {
     let (rows, error) = walk(constraint, text);
-    if subject.command.form == OutputForm::Json {
-        let list: Vec<Value> = sample(&rows, subject.limit()).map(row_json).collect();
-        let mut object = head(subject, "sets");
-        object.insert("bytes".to_owned(), json!(rows.len()));
-        object.insert("error".to_owned(), json!(error.as_ref().map(|error| failure::told(error).sentence)));
-        let parts: Vec<Value> = parts(&rows)
-            .map(|part| {
-                let digest = digest(part);
-                json!({
-                    "bytes": part.len(), "threads": digest.threads, "items": digest.items,
-                    "work": digest.work,
-                })
-            })
-            .collect();
-        object.insert("parts".to_owned(), json!(parts));
-        object.insert("rows".to_owned(), json!(list));
-        print_json(out, &Value::Object(object))?;
+    if subject.form == OutputForm::Json {
+        let list = sample(&rows, subject.limit()).map(row_json).collect::<Value>();
+        let error = error.as_ref().map(|error| failure::told(error).sentence);
+        let part = |part: &[ByteSizes]| {
+            let (threads, items, work) = digest(part);
+            json!({ "bytes": part.len(), "threads": threads, "items": items, "work": work })
+        };
+        let parts = parts(&rows).map(part).collect::<Value>();
+        let fields = json!({ "bytes": rows.len(), "error": error, "parts": parts, "rows": list });
+        subject.print_json(out, "sets", fields)?;
     } else {
         table(subject, &rows, out)?;
     }
-    match error {
-        Some(error) => Err(error.into()),
-        None => Ok(rows.len()),
-    }
+    error.map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn walk(constraint: &mut Constraint, text: &[u8]) -> (Vec<ByteSizes>, Option<StepError>) {
@@ -94,12 +77,10 @@ fn parts(rows: &[ByteSizes]) -> impl Iterator<Item = &[ByteSizes]> {
     rows.chunks(rows.len().div_ceil(PARTS).max(1))
 }
 
-fn digest(part: &[ByteSizes]) -> LargestSizes {
-    LargestSizes {
-        threads: part.iter().map(|row| row.sizes.threads).max().unwrap_or(0),
-        items: part.iter().map(|row| row.sizes.items).max().unwrap_or(0),
-        work: part.iter().map(|row| row.work).sum(),
-    }
+/// The most threads and the most items in a part of the text, and its work.
+fn digest(part: &[ByteSizes]) -> (usize, usize, u64) {
+    let most = |size: fn(&StateSizes) -> usize| part.iter().map(|row| size(&row.sizes)).max().unwrap_or(0);
+    (most(|sizes| sizes.threads), most(|sizes| sizes.items), part.iter().map(|row| row.work).sum())
 }
 
 fn table(subject: &Subject<'_>, rows: &[ByteSizes], out: &mut impl Write) -> io::Result<()> {
@@ -125,27 +106,18 @@ fn table(subject: &Subject<'_>, rows: &[ByteSizes], out: &mut impl Write) -> io:
     }
     writeln!(out, "by quarters of the text: most threads, most items, work")?;
     for part in parts(rows) {
-        let digest = digest(part);
-        writeln!(out, "  {:>9}  {:>9}  {:>9}", digest.threads, digest.items, digest.work)?;
+        let (threads, items, work) = digest(part);
+        writeln!(out, "  {threads:>9}  {items:>9}  {work:>9}")?;
     }
     Ok(())
 }
 
 fn row_json(row: &ByteSizes) -> Value {
-    let mut object = sizes_json(&row.sizes);
+    let mut object = json!(row.sizes);
     object["after"] = json!(row.offset + 1);
     object["byte"] = json!(row.byte);
     object["byte_work"] = json!(row.work);
     object
-}
-
-/// Writes sizes as JSON.
-fn sizes_json(sizes: &StateSizes) -> Value {
-    json!({
-        "threads": sizes.threads, "doubled": sizes.doubled, "starting": sizes.starting, "sets": sizes.sets,
-        "items": sizes.items, "known_sets": sizes.known_sets, "known_states": sizes.known_states,
-        "work": sizes.work,
-    })
 }
 
 /// Limit on the items of a set that are searched for those of a rule.
@@ -160,15 +132,12 @@ pub(super) fn show_sets(
     let most_items =
         if subject.rule.is_some() { subject.limit().max(MOST_SEARCHED) } else { subject.limit() };
     let view = constraint.parser_sets(subject.limit(), most_items);
-    match subject.command.form {
+    match subject.form {
         OutputForm::Text => text(subject, constraint, &view, out),
         OutputForm::Json => {
-            let list: Vec<Value> = view.sets.iter().map(|set| set_json(subject, set)).collect();
-            let mut object = head(subject, "sets");
-            object.insert("sizes".to_owned(), sizes_json(&constraint.state_sizes()));
-            object.insert("known_sets".to_owned(), json!(view.known_sets));
-            object.insert("sets".to_owned(), json!(list));
-            print_json(out, &Value::Object(object))
+            let (sizes, known) = (constraint.state_sizes(), view.known_sets);
+            let sets = view.sets.iter().map(|set| set_json(subject, set)).collect::<Value>();
+            subject.print_json(out, "sets", json!({ "sizes": sizes, "known_sets": known, "sets": sets }))
         }
         OutputForm::Dot => out.write_all(graph(subject, &view).as_bytes()),
     }
@@ -211,7 +180,7 @@ fn text(
         print_rest(out, 4, subject.limit(), total)?;
         for (terminal, to) in set.accepts.iter().take(subject.limit()) {
             let to = to.map_or(String::new(), |to| format!(" -> set {to}"));
-            writeln!(out, "    accepts {}{to}", terminal_name(subject, *terminal))?;
+            writeln!(out, "    accepts {}{to}", subject.terminal_name(*terminal))?;
         }
         print_rest(out, 4, subject.limit(), set.accepts.len())?;
     }
@@ -237,11 +206,6 @@ fn origin(origin: ItemOrigin) -> String {
     }
 }
 
-fn terminal_name(subject: &Subject<'_>, terminal: domino::ids::TerminalId) -> String {
-    let name = subject.inspection.symbol_name(domino::inspect::SymbolView::Terminal(terminal));
-    one_line(&name.unwrap_or_default())
-}
-
 fn set_json(subject: &Subject<'_>, set: &SetView) -> Value {
     let item = |item: &ItemView| {
         let origin = match item.origin {
@@ -251,14 +215,8 @@ fn set_json(subject: &Subject<'_>, set: &SetView) -> Value {
         };
         json!({ "item": item.dotted, "origin": origin })
     };
-    let accepts: Vec<Value> = set
-        .accepts
-        .iter()
-        .take(subject.limit())
-        .map(|(terminal, to)| {
-            json!({ "terminal": terminal.raw(), "name": terminal_name(subject, *terminal), "to": to })
-        })
-        .collect();
+    let accept = |(terminal, to): &(TerminalId, Option<u32>)| json!({ "terminal": terminal.raw(), "name": subject.terminal_name(*terminal), "to": to });
+    let accepts = set.accepts.iter().take(subject.limit()).map(accept).collect::<Value>();
     json!({
         "set": set.number, "threads": set.threads, "boundary": set.boundary, "complete": set.complete,
         "item_count": set.item_count, "kernel_items": set.kernel_items,
@@ -290,7 +248,7 @@ fn graph(subject: &Subject<'_>, view: &SetsView) -> String {
     for set in &view.sets {
         for (terminal, to) in &set.accepts {
             if let Some(to) = to.filter(|to| shown(*to)) {
-                graph.edge(&id(set.number), &id(to), &terminal_name(subject, *terminal));
+                graph.edge(&id(set.number), &id(to), &subject.terminal_name(*terminal));
             }
         }
     }
@@ -311,27 +269,21 @@ struct MaskAlong {
 
 /// Walks along the text and shows its masks, the slowest first.
 pub(super) fn show_masks(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<()> {
-    let text = match &subject.command.text {
-        SetsText::Along(input) => input.read()?,
-        SetsText::After(text) => text.as_bytes().to_vec(),
-    };
-    let mut rows = time_masks(subject, &text)?;
+    let mut rows = time_masks(subject, &subject.command.text()?)?;
     let masks = rows.len();
     let all: Duration = rows.iter().map(|row| row.time).sum();
     rows.sort_by_key(|row| std::cmp::Reverse(row.time));
     rows.truncate(subject.limit());
-    if subject.command.form == OutputForm::Json {
-        let mut object = head(subject, "masks");
-        object.insert("masks".to_owned(), masks.into());
-        object.insert("ms".to_owned(), milliseconds(all).into());
-        object.insert("rows".to_owned(), rows.iter().map(|row| mask_row_json(subject, row)).collect());
-        return Ok(print_json(out, &Value::Object(object))?);
+    if subject.form == OutputForm::Json {
+        let rows = rows.iter().map(|row| mask_row_json(subject, row)).collect::<Value>();
+        let fields = json!({ "masks": masks, "ms": milliseconds(all), "rows": rows });
+        return Ok(subject.print_json(out, "masks", fields)?);
     }
     let (counted, time) = (terminal::count(masks, "mask"), milliseconds(all));
     writeln!(out, "{counted} in {time:.3} ms, the slowest first")?;
     writeln!(out, "   after         ms    tokens  made of")?;
     for row in &rows {
-        let parts: Vec<String> = places(subject, row).into_iter().map(|place| place.words()).collect();
+        let parts: Vec<String> = places(subject, row).into_iter().map(|place| place.words).collect();
         let more = if row.terminals.len() > MOST_TERMINALS { ", ..." } else { "" };
         let (time, parts) = (milliseconds(row.time), parts.join("; "));
         writeln!(out, "  {:>6}  {time:>9.3}  {:>8}  {parts}{more}", row.after, row.tokens)?;
@@ -392,44 +344,20 @@ fn longest_tokens(vocabulary: &Vocabulary, constraint: &Constraint, text: &[u8])
     lengths
 }
 
-/// The origin of a terminal of a mask.
-enum TerminalSource {
-    Schema(Origin),
-    Rule { name: String, place: String },
-}
-
-impl TerminalSource {
-    fn words(&self) -> String {
-        match self {
-            Self::Schema(origin) => origin.words(),
-            Self::Rule { name, place } => format!("{} ({place})", describe::one_line(name)),
-        }
-    }
-
-    fn json(self) -> Value {
-        let mut object = Map::new();
-        match self {
-            Self::Schema(origin) => origin.into(&mut object),
-            Self::Rule { name, place } => {
-                object.insert("rule".to_owned(), name.into());
-                object.insert("place".to_owned(), place.into());
-            }
-        }
-        Value::Object(object)
-    }
-}
-
-fn places(subject: &Subject<'_>, row: &MaskAlong) -> Vec<TerminalSource> {
+/// The origins of the terminals of a mask: in the schema, or else the rules.
+fn places(subject: &Subject<'_>, row: &MaskAlong) -> Vec<Origin> {
     let views = subject.inspection.terminals().filter(|view| row.terminals.contains(&view.terminal));
-    let place = |view| match subject.origin(&view) {
-        Some(origin) => TerminalSource::Schema(origin),
-        None => TerminalSource::Rule { place: subject.places.show(view.span), name: view.name },
+    let rule = |TerminalView { name, span, .. }: &TerminalView| {
+        let place = subject.places.show(*span);
+        let words = format!("{} ({place})", one_line(name));
+        Origin { words, fields: json!({ "rule": name, "place": place }) }
     };
+    let place = |view: TerminalView| subject.origin(&view).unwrap_or_else(|| rule(&view));
     views.take(MOST_TERMINALS).map(place).collect()
 }
 
 fn mask_row_json(subject: &Subject<'_>, row: &MaskAlong) -> Value {
-    let parts: Vec<Value> = places(subject, row).into_iter().map(TerminalSource::json).collect();
+    let parts: Vec<Value> = places(subject, row).into_iter().map(|place| place.fields).collect();
     json!({
         "after": row.after, "ms": milliseconds(row.time), "tokens": row.tokens,
         "terminals": row.terminals.len(), "made_of": parts,

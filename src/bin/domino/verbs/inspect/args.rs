@@ -1,14 +1,11 @@
 //! Flags of `domino inspect`.
 
-use std::path::PathBuf;
+use std::{num::ParseIntError, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::Terminals;
 
 use crate::flags::grammar::{LowGrammar, LowTerminals, LowVocabulary};
-use crate::{
-    files::Input, grammar::source::GrammarSource, session::model::TokensOf, terminal::failure::BadInput,
-};
+use crate::{files::Input, terminal::failure::BadInput};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,31 +60,31 @@ Examples:
 pub(crate) struct LowInspect {
     /// The part to show; without it, a summary of all.
     #[arg(value_name = "STAGE", default_value = "all", hide_default_value = true)]
-    stage: View,
+    pub(super) stage: View,
     #[command(flatten)]
-    grammar: LowGrammar,
+    pub(super) grammar: LowGrammar,
     #[command(flatten)]
-    tokens: LowVocabulary,
+    pub(super) tokens: LowVocabulary,
     #[command(flatten)]
-    terminals: LowTerminals,
+    pub(super) terminals: LowTerminals,
     /// The text so far, for sets; the whole text, for masks.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "along")]
     text: Option<String>,
     /// A file with a text to go along, for sets and masks; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "dot")]
-    along: Option<PathBuf>,
+    pub(super) along: Option<PathBuf>,
     /// Show only this rule, or what has to do with it.
     #[arg(long, value_name = "NAME")]
-    rule: Option<String>,
+    pub(super) rule: Option<String>,
     /// Show only the terminal of this number.
     #[arg(long, value_name = "N")]
-    terminal: Option<u32>,
+    pub(super) terminal: Option<u32>,
     /// Show only the tree of this state of the terminal.
     #[arg(long, value_name = "N")]
-    state: Option<u32>,
+    pub(super) state: Option<u32>,
     /// Show at most this many rows of anything; 0 shows all.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
-    limit: usize,
+    #[arg(long, short = 'n', value_name = "N", default_value = "50", value_parser = limit)]
+    pub(super) limit: usize,
     /// Print a graph in Graphviz's language instead.
     #[arg(long, conflicts_with = "json")]
     dot: bool,
@@ -114,43 +111,22 @@ pub(crate) enum View {
     Schema,
 }
 
-/// The resolved command `domino inspect`.
-#[derive(Debug)]
-pub(crate) struct Inspect {
-    pub(crate) stage: View,
-    pub(crate) grammar: GrammarSource,
-    /// The vocabulary; `None` for the 256 bytes.
-    pub(crate) tokens: Option<TokensOf>,
-    pub(crate) terminals: Terminals,
-    pub(crate) text: SetsText,
-    pub(crate) rule: Option<String>,
-    pub(crate) terminal: Option<u32>,
-    pub(crate) state: Option<u32>,
-    /// Limit on the rows shown of anything.
-    pub(crate) limit: usize,
-    pub(crate) form: OutputForm,
-}
-
-/// The text after which parser sets are shown.
-#[derive(Debug)]
-pub(crate) enum SetsText {
-    /// Show the sets after the whole text.
-    After(String),
-    /// Show the sets after each byte of the input.
-    Along(Input),
+/// Reads the value of `--limit`.
+fn limit(text: &str) -> Result<usize, ParseIntError> {
+    text.parse().map(|rows| if rows == 0 { usize::MAX } else { rows })
 }
 
 /// A form of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutputForm {
+pub(super) enum OutputForm {
     Text,
     Json,
     Dot,
 }
 
 impl LowInspect {
-    /// Reads the flags as the command.
-    pub(crate) fn resolve(self, json: bool) -> Result<Inspect, BadInput> {
+    /// Chooses the form of output, and refuses flags that are not for the stage.
+    pub(super) fn form(&self, json: bool) -> Result<OutputForm, BadInput> {
         let form = match (json, self.dot) {
             (true, _) => OutputForm::Json,
             (false, true) => OutputForm::Dot,
@@ -171,21 +147,14 @@ impl LowInspect {
             return Err(BadInput::new("only trees are told apart by state")
                 .hint("--state goes with `domino inspect trees`"));
         }
-        let text = match (self.text, self.along) {
-            (_, Some(file)) => SetsText::Along(Input::new(file)),
-            (text, None) => SetsText::After(text.unwrap_or_default()),
-        };
-        Ok(Inspect {
-            text,
-            stage: self.stage,
-            grammar: self.grammar.required()?,
-            tokens: self.tokens.given(),
-            terminals: self.terminals.resolve(),
-            rule: self.rule,
-            terminal: self.terminal,
-            state: self.state,
-            limit: if self.limit == 0 { usize::MAX } else { self.limit },
-            form,
-        })
+        Ok(form)
+    }
+
+    /// Reads the text that sets and masks are shown of.
+    pub(super) fn text(&self) -> Result<Vec<u8>, BadInput> {
+        match &self.along {
+            Some(file) => Input::new(file.clone()).read(),
+            None => Ok(self.text.clone().unwrap_or_default().into_bytes()),
+        }
     }
 }

@@ -13,41 +13,42 @@ mod trees;
 use std::{io::Write, time::Instant};
 
 use domino::ids::{RuleId, TerminalId};
-use domino::{Constraint, inspect::Inspection, store::CacheFolder};
+use domino::{inspect::Inspection, store::CacheFolder};
 
-use self::args::{Inspect, OutputForm, SetsText, View};
+use self::args::{LowInspect, View};
 use self::subject::{Origins, Subject, left_language};
 use crate::grammar::warned::{self, report_keywords};
+use crate::grammar::{
+    compiled::LineIndex, compiler::byte_vocabulary, reading::Reading, source::GrammarSource,
+};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, progress};
-use crate::{grammar::compiled::LineIndex, grammar::compiler::byte_vocabulary, grammar::reading::Reading};
 
 /// Compiles the grammar and shows the stage that was asked for.
-pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &LowInspect, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let (form, source) = (command.form(json)?, command.grammar.required()?);
     if command.stage == View::Schema {
-        return keywords(command);
+        return keywords(&source, json);
     }
-    let vocabulary = match &command.tokens {
+    let tokens = command.tokens.given();
+    let vocabulary = match &tokens {
         Some(tokens) => tokens.vocabulary(cache)?,
         None => byte_vocabulary()?,
     };
-    let compiler = crate::grammar::compiler::compiler(vocabulary.clone()).terminals(command.terminals);
+    let compiler = crate::grammar::compiler::compiler(vocabulary.clone());
+    let compiler = compiler.terminals(command.terminals.resolve());
     // Without a tokenizer any special token may exist.
-    let compiler = if command.tokens.is_none() { compiler.any_special() } else { compiler };
-    let text = command.grammar.load()?;
+    let compiler = if tokens.is_none() { compiler.any_special() } else { compiler };
+    let (name, text) = (source.name(), source.load()?);
     let start = Instant::now();
     let grammar = text.parse()?;
     let reading = start.elapsed();
-    let compiled = progress::during(format!("compiling {}", command.grammar.name()), || {
-        text.compile_parsed(&grammar, &compiler)
-    })?;
+    let compiled =
+        progress::during(format!("compiling {name}"), || text.compile_parsed(&grammar, &compiler))?;
     let compiling = start.elapsed().saturating_sub(reading);
-    warned::tell(&command.grammar.name(), compiled.grammar_warnings());
+    warned::tell(&name, compiled.grammar_warnings());
     let inspection = compiled.inspect();
-    let rule = match &command.rule {
-        Some(name) => Some(find_rule(&inspection, name)?),
-        None => None,
-    };
+    let rule = command.rule.as_ref().map(|name| find_rule(&inspection, name)).transpose()?;
     let terminal = command.terminal.map(|number| find_terminal(&inspection, number)).transpose()?;
     let origins = match command.stage {
         View::All | View::Terminals | View::Masks => Origins::of(&text, command.limit),
@@ -56,6 +57,9 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
     let places = LineIndex::new(text.text().into_owned());
     let subject = Subject {
         command,
+        name,
+        form,
+        with_tokens: tokens.is_some(),
         compiled,
         inspection,
         vocabulary,
@@ -76,45 +80,38 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         View::Masks => along::show_masks(&subject, &mut out)?,
         // This stage was shown without compiling.
         View::Schema => {}
-        View::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
+        View::Sets => return follow(&subject, &mut out),
     }
     Ok(Exit::Success)
 }
 
 /// Shows the report on a schema's keywords, also of a schema that cannot be used; the exit code is then an
 /// error's.
-fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
-    let text = command.grammar.load()?;
-    report_keywords(&command.grammar.name(), &text.reports()?, command.form == OutputForm::Json)?;
-    warned::tell(&command.grammar.name(), text.parse()?.warnings());
+fn keywords(source: &GrammarSource, json: bool) -> anyhow::Result<Exit> {
+    let text = source.load()?;
+    report_keywords(&source.name(), &text.reports()?, json)?;
+    warned::tell(&source.name(), text.parse()?.warnings());
     Ok(Exit::Success)
 }
 
 /// Follows the text, and shows the state behind it.
-fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Write) -> anyhow::Result<Exit> {
-    let text = match &subject.command.text {
-        SetsText::Along(input) => {
-            let text = input.read()?;
-            along::show(subject, &mut constraint, &text, out)?;
-            text
-        }
-        SetsText::After(text) => text.as_bytes().to_vec(),
-    };
+fn follow(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Result<Exit> {
+    let text = subject.command.text()?;
+    if subject.command.along.is_some() {
+        along::show(subject, &mut subject.compiled.constraint(), &text, out)?;
+    }
     let mut reading = Reading::new(subject.compiled.constraint());
-    let left = match reading
-        .push(&text)
-        .and_then(|left| left.map_or_else(|| reading.finish(), |left| Ok(Some(left))))
-    {
+    let left = match reading.whole(&text) {
         Ok(left) => left,
         Err(unanswered) => {
-            unanswered.told().print();
+            unanswered.told.print();
             return Ok(Exit::NoAnswer);
         }
     };
     if let Some(leaving) = left {
         return Err(left_language(&leaving));
     }
-    if let SetsText::After(_) = subject.command.text {
+    if subject.command.along.is_none() {
         along::show_sets(subject, &reading.into_state(), out)?;
     }
     Ok(Exit::Success)

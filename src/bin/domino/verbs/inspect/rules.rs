@@ -8,7 +8,7 @@ use domino::inspect::{Became, NonterminalView, RuleView, SymbolView};
 use serde_json::{Value, json};
 
 use super::args::OutputForm;
-use super::subject::{Graph, Subject, head, print_json, print_rest};
+use super::subject::{Graph, Subject, print_rest};
 use crate::terminal::describe::one_line;
 
 /// Limit on the symbols shown of one production.
@@ -28,18 +28,13 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     for nonterminal in subject.inspection.nonterminals().skip(1) {
         parts.entry(nonterminal.rule).or_default().push(nonterminal);
     }
-    match subject.command.form {
+    match subject.form {
         OutputForm::Text => text(subject, &rules, &parts, out),
         OutputForm::Json => {
-            let list: Vec<Value> = rules
-                .iter()
-                .take(subject.limit())
-                .map(|rule| rule_json(subject, rule, parts.get(&rule.rule).map_or(&[], Vec::as_slice)))
-                .collect();
-            let mut object = head(subject, "rules");
-            object.insert("total".to_owned(), json!(rules.len()));
-            object.insert("rules".to_owned(), json!(list));
-            print_json(out, &Value::Object(object))
+            let parts = |rule: &RuleView| parts.get(&rule.rule).map_or(&[][..], Vec::as_slice);
+            let list = rules.iter().take(subject.limit());
+            let list = list.map(|rule| rule_json(subject, rule, parts(rule))).collect::<Value>();
+            subject.print_json(out, "rules", json!({ "total": rules.len(), "rules": list }))
         }
         OutputForm::Dot => out.write_all(graph(subject, &rules, &parts).as_bytes()),
     }
@@ -103,16 +98,12 @@ fn production(subject: &Subject<'_>, symbols: &[SymbolView]) -> String {
     if symbols.is_empty() {
         return "(empty)".to_owned();
     }
-    let names = symbols.iter().take(MOST_SYMBOLS).map(|&symbol| symbol_name(subject, symbol));
+    let names = symbols.iter().take(MOST_SYMBOLS).map(|&symbol| subject.symbol_name(symbol));
     let mut row = names.collect::<Vec<_>>().join(" ");
     if symbols.len() > MOST_SYMBOLS {
         row += &format!(" ... ({} symbols)", symbols.len());
     }
     row
-}
-
-fn symbol_name(subject: &Subject<'_>, symbol: SymbolView) -> String {
-    one_line(&subject.inspection.symbol_name(symbol).unwrap_or_default())
 }
 
 fn marks(part: &NonterminalView) -> Vec<String> {
@@ -168,28 +159,21 @@ fn rule_json(subject: &Subject<'_>, rule: &RuleView, parts: &[NonterminalView]) 
     };
     let symbol = |symbol: &SymbolView| match *symbol {
         SymbolView::Terminal(terminal) => {
-            json!({ "terminal": terminal.raw(), "name": symbol_name(subject, *symbol) })
+            json!({ "terminal": terminal.raw(), "name": subject.terminal_name(terminal) })
         }
-        _ => json!({ "name": symbol_name(subject, *symbol) }),
+        _ => json!({ "name": subject.symbol_name(*symbol) }),
     };
-    let nonterminals: Vec<Value> = parts
-        .iter()
-        .take(subject.limit())
-        .map(|part| {
-            let productions: Vec<Vec<Value>> = subject
-                .inspection
-                .productions(part.number)
-                .take(subject.limit())
-                .map(|symbols| symbols.iter().take(subject.limit()).map(symbol).collect())
-                .collect();
-            json!({
-                "name": part.name, "part": part.is_part, "place": subject.places.show(part.span),
-                "nullable": part.nullable, "left_recursive": part.left_recursive,
-                "right_recursive": part.right_recursive, "cyclic": part.cyclic,
-                "production_count": part.productions, "productions": productions,
-            })
+    let row = |symbols: Vec<SymbolView>| symbols.iter().take(subject.limit()).map(symbol).collect::<Value>();
+    let nonterminal = |part: &NonterminalView| {
+        let productions = subject.inspection.productions(part.number).take(subject.limit());
+        json!({
+            "name": part.name, "part": part.is_part, "place": subject.places.show(part.span),
+            "nullable": part.nullable, "left_recursive": part.left_recursive,
+            "right_recursive": part.right_recursive, "cyclic": part.cyclic,
+            "production_count": part.productions, "productions": productions.map(row).collect::<Value>(),
         })
-        .collect();
+    };
+    let nonterminals = parts.iter().take(subject.limit()).map(nonterminal).collect::<Value>();
     json!({
         "name": rule.name, "place": subject.places.show(rule.span), "became": kind, "terminal": terminal,
         "regular": regular, "inside": rule.inside.iter().map(|terminal| terminal.raw()).collect::<Vec<_>>(),
@@ -224,7 +208,7 @@ fn graph(subject: &Subject<'_>, rules: &[RuleView], parts: &HashMap<RuleId, Vec<
     };
     for symbol in named {
         let shape = if matches!(symbol, SymbolView::Terminal(_)) { "box" } else { "ellipse" };
-        graph.node(&id(symbol), &symbol_name(subject, symbol), shape);
+        graph.node(&id(symbol), &subject.symbol_name(symbol), shape);
     }
     for (from, to) in edges {
         graph.edge(&id(from), &id(to), "");

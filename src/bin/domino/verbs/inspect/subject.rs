@@ -8,17 +8,23 @@ use std::{fmt::Write as _, time::Duration};
 
 use domino::grammar::json_schema::{Outline, SchemaPlaces};
 use domino::ids::{RuleId, TerminalId};
-use domino::{CompiledGrammar, Vocabulary, grammar::Span, inspect::Inspection};
-use serde_json::{Map, Value, json};
+use domino::inspect::{Inspection, SymbolView};
+use domino::{CompiledGrammar, Vocabulary, grammar::Span};
+use serde_json::{Value, json};
 
-use super::args::Inspect;
+use super::args::{LowInspect, OutputForm};
 use crate::grammar::compiler::{self, terminals_name};
 use crate::grammar::{compiled::LineIndex, reading::Leaving, source::GrammarText, warned};
-use crate::terminal::describe;
+use crate::terminal::{describe, extend};
 
 /// The data that the stages show.
 pub(super) struct Subject<'a> {
-    pub(super) command: &'a Inspect,
+    pub(super) command: &'a LowInspect,
+    /// The name of the grammar.
+    pub(super) name: String,
+    pub(super) form: OutputForm,
+    /// True if tokens are those of a tokenizer, not the 256 bytes.
+    pub(super) with_tokens: bool,
     pub(super) compiled: CompiledGrammar,
     pub(super) inspection: Inspection,
     pub(super) vocabulary: Vocabulary,
@@ -43,6 +49,20 @@ impl Subject<'_> {
         self.inspection.rule_name(rule).unwrap_or_default()
     }
 
+    /// The name of a symbol of a production, in a line.
+    pub(super) fn symbol_name(&self, symbol: SymbolView) -> String {
+        describe::one_line(&self.inspection.symbol_name(symbol).unwrap_or_default())
+    }
+
+    pub(super) fn terminal_name(&self, terminal: TerminalId) -> String {
+        self.symbol_name(SymbolView::Terminal(terminal))
+    }
+
+    /// The kind of terminals, as `--terminals` names it.
+    pub(super) fn terminal_kind(&self) -> &'static str {
+        terminals_name(self.command.terminals.resolve())
+    }
+
     pub(super) fn rule_names(&self, rules: &[RuleId]) -> Vec<&str> {
         rules.iter().map(|&rule| self.rule_name(rule)).collect()
     }
@@ -52,17 +72,21 @@ impl Subject<'_> {
         self.terminal.is_none_or(|wanted| wanted == terminal)
             && self.rule.is_none_or(|wanted| rules.contains(&wanted))
     }
+
+    /// Prints one JSON object: what all stages say, then these fields.
+    pub(super) fn print_json(&self, out: &mut impl Write, stage: &str, fields: Value) -> io::Result<()> {
+        let kind = self.terminal_kind();
+        let object = json!({ "grammar": self.name, "stage": stage, "terminal_kind": kind });
+        let mut object = warned::with(object, self.compiled.grammar_warnings());
+        extend(&mut object, fields);
+        writeln!(out, "{object}")
+    }
 }
 
 /// Makes the error of a text that leaves the language.
 pub(super) fn left_language(leaving: &Leaving) -> anyhow::Error {
     let Leaving { line, column, what, .. } = leaving;
     anyhow::anyhow!("the text leaves the language at {line}:{column}: {what}")
-}
-
-/// Prints one JSON object.
-pub(super) fn print_json(out: &mut impl Write, object: &Value) -> io::Result<()> {
-    writeln!(out, "{object}")
 }
 
 /// Prints the number of rows that were left out, if there are any.
@@ -76,19 +100,6 @@ pub(super) fn print_rest(out: &mut impl Write, indent: usize, shown: usize, tota
 /// Converts a time to milliseconds, rounded, for JSON and people.
 pub(super) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
-}
-
-/// Makes the fields that every JSON answer begins with.
-pub(super) fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
-    let mut map = serde_json::Map::new();
-    map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
-    map.insert("stage".to_owned(), json!(stage));
-    map.insert("terminal_kind".to_owned(), json!(terminals_name(subject.command.terminals)));
-    let warnings = subject.compiled.grammar_warnings();
-    if !warnings.is_empty() {
-        map.insert("grammar_warnings".to_owned(), warned::list(warnings));
-    }
-    map
 }
 
 /// Keywords that make the automata of strings, and of numbers.
@@ -107,10 +118,10 @@ pub(super) struct Origins {
     pub(super) whole: bool,
 }
 
-/// A place in a schema, with its keywords.
+/// The part of a source that something is made of: in words, and as fields of JSON.
 pub(super) struct Origin {
-    pointer: String,
-    keywords: Vec<String>,
+    pub(super) words: String,
+    pub(super) fields: Value,
 }
 
 impl Origins {
@@ -126,29 +137,16 @@ impl Origins {
     pub(super) fn of_rule(&self, name: &str, span: Span) -> Option<Origin> {
         let pointer = self.places.pointer(span)?;
         let all = self.places.keywords(span).into_iter().filter(|keyword| !REMARKS.contains(keyword));
-        let all: Vec<String> = all.map(str::to_owned).collect();
+        let all: Vec<&str> = all.collect();
         let wanted = match name.split('~').next() {
             Some("strings") => OF_STRINGS,
             Some("numbers") => OF_NUMBERS,
-            _ => return Some(Origin { pointer, keywords: all }),
+            _ => &all[..],
         };
-        let some: Vec<String> =
-            all.iter().filter(|keyword| wanted.contains(&keyword.as_str())).cloned().collect();
-        Some(Origin { pointer, keywords: if some.is_empty() { all } else { some } })
-    }
-}
-
-impl Origin {
-    /// Adds the origin to a JSON object.
-    pub(super) fn into(self, object: &mut Map<String, Value>) {
-        object.insert("pointer".to_owned(), self.pointer.into());
-        object.insert("keywords".to_owned(), self.keywords.into());
-    }
-
-    /// Describes the origin for people.
-    pub(super) fn words(&self) -> String {
-        let keywords = self.keywords.join(", ");
-        describe::one_line(&format!("{} ({keywords})", self.pointer))
+        let some: Vec<&str> = all.iter().copied().filter(|keyword| wanted.contains(keyword)).collect();
+        let keywords = if some.is_empty() { all } else { some };
+        let words = describe::one_line(&format!("{pointer} ({})", keywords.join(", ")));
+        Some(Origin { words, fields: json!({ "pointer": pointer, "keywords": keywords }) })
     }
 }
 

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use domino::inspect::{TerminalView, Warning, WarningKind};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::args::OutputForm;
-use super::subject::{Origin, Subject, head, milliseconds, print_json, print_rest};
-use crate::terminal::{describe, progress};
-use crate::{grammar::compiler, terminal::failure::Paint};
+use super::subject::{Origin, Subject, milliseconds, print_rest};
+use crate::terminal::failure::Paint;
+use crate::terminal::{describe, extend, progress};
 
 /// Shows the sizes and times.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -26,53 +26,41 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     let start = Instant::now();
     let warnings = progress::during("looking for what costs", || subject.compiled.warnings());
     let searching = start.elapsed();
-    if subject.command.form == OutputForm::Json {
-        let mut object = head(subject, "all");
-        object.insert(
-            "sizes".to_owned(),
-            json!({
-                "rules": sizes.rules, "folded_rules": sizes.folded_rules,
-                "rewritten_rules": sizes.rewritten_rules, "nonterminals": sizes.nonterminals,
-                "productions": sizes.productions, "symbols": sizes.symbols, "terminals": sizes.terminals,
-                "scanner_states": sizes.scanner_states, "byte_classes": sizes.byte_classes,
-                "vocabulary": sizes.vocabulary, "trees": trees.len(), "tree_nodes": nodes,
-            }),
-        );
-        let passes: Vec<Value> = passes.iter().map(|(pass, ms)| json!({ "pass": pass, "ms": ms })).collect();
-        object.insert(
-            "times".to_owned(),
-            json!({
-                "reading_ms": milliseconds(subject.reading), "compiling_ms": milliseconds(subject.compiling),
-                "passes": passes, "trees_ms": milliseconds(growing), "warnings_ms": milliseconds(searching),
-            }),
-        );
-        let parts: Vec<Value> =
-            memory.iter().map(|memory| json!({ "part": memory.part, "bytes": memory.bytes })).collect();
-        object.insert("memory".to_owned(), json!(parts));
-        let list: Vec<Value> =
-            warnings.iter().take(subject.limit()).map(|warning| warning_json(subject, warning)).collect();
-        add_shapes(subject, &mut object);
-        object.insert("warning_count".to_owned(), json!(warnings.len()));
-        object.insert("warnings".to_owned(), json!(list));
-        return print_json(out, &Value::Object(object));
-    }
-    writeln!(out, "{}", subject.command.grammar.name())?;
-    let terminals = format!("terminals, {}", compiler::terminals_name(subject.command.terminals));
+    let terminals = format!("terminals, {}", subject.terminal_kind());
     let rows = [
-        (sizes.rules, "rules"),
-        (sizes.folded_rules, "of them are terminals, or parts of terminals"),
-        (sizes.rewritten_rules, "of them had recursion that became repetition"),
-        (sizes.nonterminals, "nonterminals"),
-        (sizes.productions, "productions"),
-        (sizes.symbols, "symbols in them"),
-        (sizes.terminals, terminals.as_str()),
-        (sizes.scanner_states, "states of their automata"),
-        (sizes.byte_classes, "classes of bytes"),
-        (sizes.vocabulary, "ids in the vocabulary"),
-        (trees.len(), "subterminal trees"),
-        (nodes, "nodes of trees"),
+        ("rules", sizes.rules, "rules"),
+        ("folded_rules", sizes.folded_rules, "of them are terminals, or parts of terminals"),
+        ("rewritten_rules", sizes.rewritten_rules, "of them had recursion that became repetition"),
+        ("nonterminals", sizes.nonterminals, "nonterminals"),
+        ("productions", sizes.productions, "productions"),
+        ("symbols", sizes.symbols, "symbols in them"),
+        ("terminals", sizes.terminals, terminals.as_str()),
+        ("scanner_states", sizes.scanner_states, "states of their automata"),
+        ("byte_classes", sizes.byte_classes, "classes of bytes"),
+        ("vocabulary", sizes.vocabulary, "ids in the vocabulary"),
+        ("trees", trees.len(), "subterminal trees"),
+        ("tree_nodes", nodes, "nodes of trees"),
     ];
-    for (count, what) in rows {
+    let shown = warnings.iter().take(subject.limit());
+    if subject.form == OutputForm::Json {
+        let passes = passes.iter().map(|(pass, ms)| json!({ "pass": pass, "ms": ms }));
+        let memory = memory.iter().map(|memory| json!({ "part": memory.part, "bytes": memory.bytes }));
+        let mut fields = json!({
+            "sizes": Value::from_iter(rows.map(|(name, count, _)| (name, count))),
+            "times": {
+                "reading_ms": milliseconds(subject.reading), "compiling_ms": milliseconds(subject.compiling),
+                "passes": passes.collect::<Value>(), "trees_ms": milliseconds(growing),
+                "warnings_ms": milliseconds(searching),
+            },
+            "memory": memory.collect::<Value>(),
+        });
+        extend(&mut fields, shapes_json(subject));
+        fields["warning_count"] = warnings.len().into();
+        fields["warnings"] = shown.map(|warning| warning_json(subject, warning)).collect();
+        return subject.print_json(out, "all", fields);
+    }
+    writeln!(out, "{}", subject.name)?;
+    for (_, count, what) in rows {
         writeln!(out, "  {count:>9}  {what}")?;
     }
     writeln!(out, "memory")?;
@@ -89,7 +77,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     writeln!(out, "  {:>9.3}  ms growing all trees", milliseconds(growing))?;
     writeln!(out, "  {:>9.3}  ms looking for what costs", milliseconds(searching))?;
     writeln!(out, "warnings: {}", warnings.len())?;
-    for warning in warnings.iter().take(subject.limit()) {
+    for warning in shown {
         print_warning(subject, warning, out)?;
     }
     print_rest(out, 2, subject.limit(), warnings.len())
@@ -100,7 +88,7 @@ fn print_warning(subject: &Subject<'_>, warning: &Warning, out: &mut impl Write)
     let kind = if warning.kind.is_grave() { paint.red("slow:") } else { paint.cyan("note:") };
     let rule = describe::one_line(&warning.rule_name);
     let origin = subject.origins.as_ref().and_then(|known| known.of_rule(&warning.rule_name, warning.span));
-    let place = origin.map_or_else(|| subject.places.show(warning.span), |origin| origin.words());
+    let place = origin.map_or_else(|| subject.places.show(warning.span), |origin| origin.words);
     writeln!(out, "  {kind} rule {rule} ({place}): {}", describe::one_line(&warning.message))?;
     writeln!(out, "        hint: {}", describe::one_line(&warning.hint))
 }
@@ -121,9 +109,7 @@ fn warning_json(subject: &Subject<'_>, warning: &Warning) -> Value {
         "early_cost": warning.early_cost, "late_cost": warning.late_cost, "threads": warning.threads,
     });
     let origin = subject.origins.as_ref().and_then(|known| known.of_rule(&warning.rule_name, warning.span));
-    if let (Some(origin), Some(object)) = (origin, object.as_object_mut()) {
-        origin.into(object);
-    }
+    extend(&mut object, origin.map(|origin| origin.fields));
     object
 }
 
@@ -148,25 +134,18 @@ impl Subject<'_> {
     }
 }
 
-/// Adds the shapes of a schema and its largest automata to an object.
-fn add_shapes(subject: &Subject<'_>, object: &mut Map<String, Value>) {
-    let Some(origins) = &subject.origins else { return };
-    let shapes = origins.outline.iter();
-    let shapes: Vec<Value> =
-        shapes.map(|set| json!({ "pointer": set.pointer, "shapes": set.shapes })).collect();
-    object.insert("shapes".to_owned(), shapes.into());
-    object.insert("shapes_complete".to_owned(), origins.whole.into());
+/// Makes the fields about the shapes of a schema and its largest automata.
+fn shapes_json(subject: &Subject<'_>) -> Option<Value> {
+    let origins = subject.origins.as_ref()?;
+    let shapes = origins.outline.iter().map(|set| json!({ "pointer": set.pointer, "shapes": set.shapes }));
     let largest = subject.largest().into_iter().map(|terminal| {
-        let mut row = Map::new();
-        row.insert("terminal".to_owned(), terminal.terminal.raw().into());
-        row.insert("states".to_owned(), terminal.states.into());
-        row.insert("name".to_owned(), terminal.name.as_str().into());
-        if let Some(origin) = subject.origin(&terminal) {
-            origin.into(&mut row);
-        }
-        Value::Object(row)
+        let TerminalView { terminal: number, states, name, .. } = &terminal;
+        let mut row = json!({ "terminal": number.raw(), "states": states, "name": name });
+        extend(&mut row, subject.origin(&terminal).map(|origin| origin.fields));
+        row
     });
-    object.insert("largest".to_owned(), largest.collect());
+    let (shapes, largest) = (shapes.collect::<Value>(), largest.collect::<Value>());
+    Some(json!({ "shapes": shapes, "shapes_complete": origins.whole, "largest": largest }))
 }
 
 /// Shows the shapes of a schema and its largest automata.
@@ -186,7 +165,7 @@ fn show_shapes(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
     let largest = subject.largest();
     for terminal in &largest {
         let origin = subject.origin(terminal);
-        let origin = origin.map_or_else(|| describe::one_line(&terminal.name), |origin| origin.words());
+        let origin = origin.map_or_else(|| describe::one_line(&terminal.name), |origin| origin.words);
         writeln!(out, "  {:>9}  states: {origin}", terminal.states)?;
     }
     print_rest(out, 2, largest.len(), subject.inspection.terminals().len())

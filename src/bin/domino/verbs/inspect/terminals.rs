@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use domino::inspect::{AutomatonView, TerminalView};
+use domino::inspect::{AutomatonView, StateView, TerminalView, TransitionView};
 use serde_json::{Value, json};
 
 use super::args::OutputForm;
-use super::subject::{Graph, Subject, head, print_json, print_rest};
-use crate::terminal::{count, describe, progress};
+use super::subject::{Graph, Subject, print_rest};
+use crate::terminal::{count, describe, extend, progress};
 
 /// Limit on the tokens shown as examples.
 const MOST_TOKENS: usize = 5;
@@ -37,17 +37,15 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     let rows: Vec<TerminalTokens> = progress::during("counting tokens inside terminals", || {
         wanted.into_iter().take(subject.limit()).map(|terminal| row(subject, terminal)).collect()
     });
-    if subject.command.form == OutputForm::Json {
-        let list: Vec<Value> = rows.iter().map(|row| row_json(subject, row)).collect();
-        let mut object = head(subject, "terminals");
-        object.insert("total".to_owned(), json!(total));
-        object.insert("terminals".to_owned(), json!(list));
-        return print_json(out, &Value::Object(object));
+    if subject.form == OutputForm::Json {
+        let rows = rows.iter().map(|row| row_json(subject, row)).collect::<Value>();
+        return subject.print_json(out, "terminals", json!({ "total": total, "terminals": rows }));
     }
-    writeln!(out, "  number  states  classes  {}rules that use it; terminal", tokens_head(subject))?;
+    let tokens = if subject.with_tokens { "tokens inside  " } else { "" };
+    writeln!(out, "  number  states  classes  {tokens}rules that use it; terminal")?;
     for row in &rows {
         let terminal = &row.terminal;
-        let tokens = match (subject.command.tokens.is_some(), row.tokens) {
+        let tokens = match (subject.with_tokens, row.tokens) {
             (false, _) => String::new(),
             (true, Some(tokens)) => format!("{tokens:>13}  "),
             (true, None) => format!("{:>13}  ", "too many"),
@@ -65,19 +63,15 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
             } else {
                 format!("  such as {}", row.examples.join(" "))
             },
-            subject.origin(terminal).map_or_else(String::new, |origin| format!("  from {}", origin.words())),
+            subject.origin(terminal).map_or_else(String::new, |origin| format!("  from {}", origin.words)),
         )?;
     }
     print_rest(out, 2, rows.len(), total)
 }
 
-fn tokens_head(subject: &Subject<'_>) -> &'static str {
-    if subject.command.tokens.is_some() { "tokens inside  " } else { "" }
-}
-
 fn row(subject: &Subject<'_>, terminal: TerminalView) -> TerminalTokens {
-    let tokens =
-        subject.command.tokens.as_ref().and_then(|_| subject.inspection.tokens_inside(terminal.terminal));
+    let inside = || subject.inspection.tokens_inside(terminal.terminal);
+    let tokens = if subject.with_tokens { inside() } else { None };
     // The longest tokens say most about the terminal.
     let mut longest: Vec<_> = tokens.iter().flat_map(|tokens| tokens.iter()).collect();
     longest.sort_by_key(|&token| std::cmp::Reverse(subject.vocabulary.bytes(token).map_or(0, <[u8]>::len)));
@@ -95,9 +89,7 @@ fn row_json(subject: &Subject<'_>, row: &TerminalTokens) -> Value {
         "users": subject.rule_names(&terminal.users),
         "tokens_inside": row.tokens, "examples": row.examples,
     });
-    if let (Some(origin), Some(object)) = (subject.origin(terminal), object.as_object_mut()) {
-        origin.into(object);
-    }
+    extend(&mut object, subject.origin(terminal).map(|origin| origin.fields));
     object
 }
 
@@ -107,7 +99,7 @@ pub(super) fn show_automata(subject: &Subject<'_>, out: &mut impl Write) -> io::
     let shown = wanted.iter().take(subject.limit()).filter_map(|terminal| {
         subject.inspection.automaton(terminal.terminal).map(|automaton| (terminal, automaton))
     });
-    match subject.command.form {
+    match subject.form {
         OutputForm::Text => {
             for (terminal, automaton) in shown {
                 text(subject, terminal, &automaton, out)?;
@@ -115,12 +107,9 @@ pub(super) fn show_automata(subject: &Subject<'_>, out: &mut impl Write) -> io::
             print_rest(out, 0, subject.limit(), wanted.len())
         }
         OutputForm::Json => {
-            let list: Vec<Value> =
-                shown.map(|(terminal, automaton)| automaton_json(subject, terminal, &automaton)).collect();
-            let mut object = head(subject, "dfas");
-            object.insert("total".to_owned(), json!(wanted.len()));
-            object.insert("dfas".to_owned(), json!(list));
-            print_json(out, &Value::Object(object))
+            let list = shown.map(|(terminal, automaton)| automaton_json(subject, terminal, &automaton));
+            let list = list.collect::<Value>();
+            subject.print_json(out, "dfas", json!({ "total": wanted.len(), "dfas": list }))
         }
         OutputForm::Dot => {
             let mut graph = Graph::new("dfas");
@@ -147,7 +136,7 @@ fn text(
     )?;
     for (number, state) in automaton.states.iter().enumerate().take(subject.limit()) {
         let mark = if state.accepting { '*' } else { ' ' };
-        let to = |transition: &domino::inspect::TransitionView| {
+        let to = |transition: &TransitionView| {
             format!("{} -> {}", describe::class(&transition.bytes), transition.to)
         };
         let all: Vec<String> = state.transitions.iter().take(subject.limit()).map(to).collect();
@@ -158,23 +147,15 @@ fn text(
 }
 
 fn automaton_json(subject: &Subject<'_>, terminal: &TerminalView, automaton: &AutomatonView) -> Value {
-    let states: Vec<Value> = automaton
-        .states
-        .iter()
-        .take(subject.limit())
-        .map(|state| {
-            let transitions: Vec<Value> = state
-                .transitions
-                .iter()
-                .map(|transition| {
-                    let bytes: Vec<[u8; 2]> =
-                        transition.bytes.iter().map(|range| [*range.start(), *range.end()]).collect();
-                    json!({ "bytes": bytes, "to": transition.to })
-                })
-                .collect();
-            json!({ "accepting": state.accepting, "transitions": transitions })
-        })
-        .collect();
+    let transition = |transition: &TransitionView| {
+        let bytes = transition.bytes.iter().map(|range| [*range.start(), *range.end()]);
+        json!({ "bytes": bytes.collect::<Vec<_>>(), "to": transition.to })
+    };
+    let state = |state: &StateView| {
+        let transitions = state.transitions.iter().map(transition).collect::<Value>();
+        json!({ "accepting": state.accepting, "transitions": transitions })
+    };
+    let states = automaton.states.iter().take(subject.limit()).map(state).collect::<Value>();
     json!({
         "terminal": terminal.terminal.raw(), "name": terminal.name, "state_count": automaton.states.len(),
         "states": states,

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use domino::inspect::{SymbolView, TreeNodeView, TreeView};
+use domino::inspect::{TreeNodeView, TreeView};
 use serde_json::{Value, json};
 
 use super::args::OutputForm;
-use super::subject::{Graph, Subject, head, print_json, print_rest};
+use super::subject::{Graph, Subject, print_rest};
 use crate::terminal::failure::BadInput;
 use crate::terminal::{count, describe, progress};
 
@@ -27,8 +27,8 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
     }
     trees.sort_by_key(|tree| std::cmp::Reverse((tree.bytes, tree.nodes)));
     // A graph has one tree: the largest of several.
-    let one = subject.command.form == OutputForm::Dot
-        || (subject.terminal.is_some() && subject.command.state.is_some());
+    let one =
+        subject.form == OutputForm::Dot || (subject.terminal.is_some() && subject.command.state.is_some());
     let Some(largest) = trees.first() else {
         return Err(BadInput::new("no such tree").hint("`domino inspect trees` lists them").into());
     };
@@ -37,17 +37,14 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
     } else {
         Vec::new()
     };
-    match subject.command.form {
+    match subject.form {
         OutputForm::Dot => out.write_all(graph(subject, largest, &nodes).as_bytes())?,
         OutputForm::Json => {
-            let shown = trees.iter().take(subject.limit());
-            let list: Vec<Value> = shown.map(|tree| tree_json(subject, tree)).collect();
-            let mut object = head(subject, "trees");
-            object.insert("totals".to_owned(), totals_json(&trees));
-            object.insert("trees".to_owned(), json!(list));
-            let nodes: Vec<Value> = nodes.iter().map(|node| node_json(subject, node)).collect();
-            object.insert("nodes".to_owned(), json!(nodes));
-            print_json(out, &Value::Object(object))?;
+            let list = trees.iter().take(subject.limit()).map(|tree| tree_json(subject, tree));
+            let nodes = nodes.iter().map(|node| node_json(subject, node)).collect::<Value>();
+            let list = list.collect::<Value>();
+            let fields = json!({ "totals": totals_json(&trees), "trees": list, "nodes": nodes });
+            subject.print_json(out, "trees", fields)?;
         }
         OutputForm::Text => {
             table(subject, &trees, out)?;
@@ -58,11 +55,6 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
         }
     }
     Ok(())
-}
-
-fn name(subject: &Subject<'_>, terminal: domino::ids::TerminalId) -> String {
-    let name = subject.inspection.symbol_name(SymbolView::Terminal(terminal));
-    describe::one_line(&name.unwrap_or_default())
 }
 
 fn table(subject: &Subject<'_>, trees: &[TreeView], out: &mut impl Write) -> io::Result<()> {
@@ -90,7 +82,7 @@ fn table(subject: &Subject<'_>, trees: &[TreeView], out: &mut impl Write) -> io:
             tree.exits,
             tree.bytes,
             tree.open,
-            name(subject, tree.terminal)
+            subject.terminal_name(tree.terminal)
         )?;
     }
     print_rest(out, 2, subject.limit(), trees.len())
@@ -119,7 +111,7 @@ fn counts(node: &TreeNodeView) -> String {
 }
 
 fn describe_node(subject: &Subject<'_>, node: &TreeNodeView) -> String {
-    let mut text = format!("{}: {}", name(subject, node.terminal), counts(node));
+    let mut text = format!("{}: {}", subject.terminal_name(node.terminal), counts(node));
     let examples = examples(subject, node);
     if !examples.is_empty() {
         text += &format!(", such as {}", examples.join(" "));
@@ -145,17 +137,17 @@ fn totals_json(trees: &[TreeView]) -> Value {
 
 fn tree_json(subject: &Subject<'_>, tree: &TreeView) -> Value {
     json!({
-        "terminal": tree.terminal.raw(), "name": name(subject, tree.terminal), "state": tree.scanner_state,
-        "nodes": tree.nodes, "depth": tree.depth, "tokens": tree.tokens, "exits": tree.exits,
-        "bytes": tree.bytes, "open": tree.open,
+        "terminal": tree.terminal.raw(), "name": subject.terminal_name(tree.terminal),
+        "state": tree.scanner_state, "nodes": tree.nodes, "depth": tree.depth, "tokens": tree.tokens,
+        "exits": tree.exits, "bytes": tree.bytes, "open": tree.open,
     })
 }
 
 fn node_json(subject: &Subject<'_>, node: &TreeNodeView) -> Value {
     json!({
-        "parent": node.parent, "terminal": node.terminal.raw(), "name": name(subject, node.terminal),
-        "tokens": node.tokens, "exits": node.exits, "children": node.children,
-        "examples": examples(subject, node),
+        "parent": node.parent, "terminal": node.terminal.raw(),
+        "name": subject.terminal_name(node.terminal), "tokens": node.tokens, "exits": node.exits,
+        "children": node.children, "examples": examples(subject, node),
     })
 }
 
@@ -169,7 +161,7 @@ fn graph(subject: &Subject<'_>, tree: &TreeView, nodes: &[TreeNodeView]) -> Stri
     }
     for (at, node) in nodes.iter().enumerate() {
         if let Some(parent) = node.parent {
-            graph.edge(&id(parent), &id(at), &name(subject, node.terminal));
+            graph.edge(&id(parent), &id(at), &subject.terminal_name(node.terminal));
         }
     }
     graph.finish()

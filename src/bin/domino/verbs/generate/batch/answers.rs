@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::{collections::HashSet, time::Instant};
 
 use anyhow::Context;
+use indicatif::ProgressBar;
 
 use crate::files::{Input, lines};
 use crate::rows::{ObjectMembers, SeenIds, key_of};
-use crate::terminal::failure::{BadInput, Exit, Paint, note};
-use crate::terminal::progress::{self, StepBar};
+use crate::terminal::failure::{BadInput, Exit, Paint, note, remark};
+use crate::terminal::progress;
 use crate::terminal::{self, count};
 
 /// A destination of answers, a line each.
@@ -63,12 +64,8 @@ impl Answers {
         }
         let (earlier, whole, dropped) = read(&file, path)?;
         if dropped > 0 {
-            let paint = Paint::for_stderr();
-            note!(
-                "{} {}: its last line was written only in part ({dropped} bytes), and is dropped",
-                paint.cyan("note:"),
-                path.display()
-            );
+            let (name, what) = (path.display(), "its last line was written only in part");
+            remark!("note:", "{name}: {what} ({dropped} bytes), and is dropped");
         }
         let cut = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
         cut.map_err(|error| cannot(&error))?;
@@ -162,7 +159,7 @@ fn is_part(line: &[u8]) -> bool {
 /// Counts of the texts by what has become of them.
 pub(super) struct BatchTally {
     begun: Instant,
-    bar: Option<StepBar>,
+    bar: ProgressBar,
     /// Number of texts that were written.
     texts: usize,
     /// Number of rows that are wrong, and of texts that failed while they were written.
@@ -180,13 +177,9 @@ pub(super) struct BatchTally {
 impl BatchTally {
     /// Begins to count; `all` is the number of texts, if it is known.
     pub(super) fn start(all: Option<usize>, failed_before: usize) -> Self {
-        let bar = match all {
-            Some(all) => StepBar::start("writing", all),
-            None => StepBar::without_end("writing"),
-        };
         Self {
             begun: Instant::now(),
-            bar: Some(bar),
+            bar: progress::bar("writing", all),
             texts: 0,
             failed: 0,
             cut: 0,
@@ -200,9 +193,8 @@ impl BatchTally {
     /// Counts a text that was there before.
     pub(super) fn skipped(&mut self) {
         self.there += 1;
-        if let Some(bar) = &self.bar {
-            bar.skip(self.there + self.texts + self.failed);
-        }
+        self.bar.set_position((self.there + self.texts + self.failed) as u64);
+        self.bar.reset_eta();
     }
 
     /// Counts a row that is wrong.
@@ -225,25 +217,20 @@ impl BatchTally {
     }
 
     fn one_more(&self) {
-        if let Some(bar) = &self.bar {
-            if self.failed > 0 {
-                bar.say(format!("writing, {} failed", self.failed));
-            }
-            bar.one_more();
+        if self.failed > 0 {
+            self.bar.set_message(format!("writing, {} failed", self.failed));
         }
+        self.bar.inc(1);
     }
 
     /// Runs `work` while the bar is hidden, if a person sees on the same terminal what it prints.
     pub(super) fn beside<T>(&self, seen: bool, work: impl FnOnce() -> T) -> T {
-        match &self.bar {
-            Some(bar) if seen => bar.beside(work),
-            _ => work(),
-        }
+        if seen { self.bar.suspend(work) } else { work() }
     }
 
     /// Prints the totals on standard error, and chooses the exit code.
-    pub(super) fn finish(mut self, passes: usize, goes_on: bool) -> Exit {
-        self.bar = None;
+    pub(super) fn finish(self, passes: usize, goes_on: bool) -> Exit {
+        drop(self.bar);
         let seconds = self.begun.elapsed().as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
         let rate = if seconds > 0.0 { self.tokens as f64 / seconds } else { 0.0 };

@@ -15,7 +15,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use self::answers::{Answers, BatchTally, Earlier};
-use super::args::{BatchRows, Generate};
+use super::args::Generate;
 use super::grammar::{TextKind, compiler, fields, grammar_by};
 use super::report::{EndedRun, RunEnd, only_answer, usual_tokens};
 use crate::flags::{drawing::LowOptions, grammar::UsualGrammar};
@@ -24,22 +24,23 @@ use crate::grammar::{compiled::Capturing, notation::relaxed_as_json, source::Gra
 use crate::rows::{
     Carried, LastUsed, Lines, NextLine, Row, RowReader, RowReading, SeenIds, WantedGrammar, survey,
 };
-use crate::session::model::{self, BatchRunner, bad_model, may_draft, read_tokenizer, step_error};
+use crate::session::model::{self, AnyBatch, BatchRunner, bad_model, may_draft, read_tokenizer, step_error};
 use crate::terminal::failure::{self, BadInput, Exit};
-use crate::{session::chat::Prompts, terminal::progress};
+use crate::{files::Input, session::chat::Prompts, terminal::progress};
 
 /// Answers all lines.
 pub(super) fn run(
     command: &Generate,
     folder: &Path,
-    rows: &BatchRows,
+    rows: &Input,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
+    let (flags, source) = (&command.flags, command.usual.source.as_ref());
     // Mistakes in files are reported before the model is loaded.
-    let reading = RowReading { reader: RowReader::Generate, keep: rows.keep };
-    let all = survey(&rows.requests, reading)?;
-    let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
-    let lines = Lines::read(&rows.requests, rows.parallel.get())?;
+    let reading = RowReading { reader: RowReader::Generate, keep: flags.keep_fields };
+    let all = survey(rows, reading)?;
+    let (answers, earlier) = Answers::open(flags.out.as_deref(), rows)?;
+    let lines = Lines::read(rows, flags.parallel.get())?;
     let vocabulary = model::vocabulary(folder, cache)?;
     let compiler = compiler(command, &vocabulary, cache);
     // Thoughts are the rows' own, since prompts decide.
@@ -47,26 +48,25 @@ pub(super) fn run(
     let tokenizer = read_tokenizer(folder)?;
     let prompts = command.prompts(folder)?;
     let model = progress::during(format!("loading {}", folder.display()), || {
-        BatchRunner::load(folder, rows.parallel, &command.load, command.by)
+        BatchRunner::load(folder, flags.parallel, &command.load, command.by)
     })?;
     let drafts = may_draft(model.no_drafts(), command.speculation.asked);
-    let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
+    let decoder = BatchDecoder::new(model.model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     progress::watch_interrupts();
     let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
         let speculation = Some(&command.speculation).filter(|_| drafts)?;
         let shared = speculation.shared(source, grammar, folder, &tokenizer)?;
         Some(Rc::new(move || shared.drafter()) as Rc<dyn Fn() -> Drafter>)
     };
-    let maker = KitMaker { compiler, captured: &command.captured, drafters: &drafters };
-    let usual =
-        usual.map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
+    let maker = KitMaker { compiler, captured: &flags.capture.rules, drafters: &drafters };
+    let usual = usual.map(|(grammar, capturing)| maker.kit(source, grammar, capturing, Vec::new()));
     let mut batch = RunningBatch {
         decoder,
         vocabulary,
         tokenizer: &tokenizer,
         prompts,
-        grammars: RowGrammars::new(maker, &rows.usual, usual),
-        defaults: &command.options,
+        grammars: RowGrammars::new(maker, &command.usual, usual),
+        defaults: &flags.options,
         reading,
         seen: all.is_none().then(SeenIds::default),
         running: HashMap::new(),
@@ -75,7 +75,7 @@ pub(super) fn run(
         answers,
         earlier,
     };
-    batch.answer_all(&lines, 2 * rows.parallel.get())?;
+    batch.answer_all(&lines, 2 * flags.parallel.get())?;
     Ok(batch.tally.finish(batch.decoder.passes(), batch.answers.can_go_on()))
 }
 
@@ -99,7 +99,7 @@ struct BegunRow {
 }
 
 struct RunningBatch<'a> {
-    decoder: BatchDecoder<BatchRunner>,
+    decoder: BatchDecoder<AnyBatch>,
     vocabulary: Vocabulary,
     tokenizer: &'a Tokenizer,
     prompts: Prompts,
