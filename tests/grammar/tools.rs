@@ -582,7 +582,8 @@ fn ten_thousand_functions_are_bounded() {
 fn tools_that_take_a_text_are_held_to_its_grammar() {
     const LIST: &str = r#"[
         {"type": "custom", "name": "any"},
-        {"type": "custom", "name": "regex", "format": {"type": "grammar", "syntax": "regex", "definition": "a+\\n"}},
+        {"type": "custom", "name": "regex", "format": {
+            "type": "grammar", "syntax": "regex", "definition": "a+\\n"}},
         {"type": "custom", "name": "lark", "format": {"type": "grammar", "syntax": "lark",
             "definition": "start: \"say \" /\"[a-z]*\"/ \"\\n\""}}
     ]"#;
