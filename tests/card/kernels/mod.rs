@@ -23,7 +23,8 @@ use crate::model::{gguf, runner};
 
 /// Architectures that the kernels do not compute: a card runs them by Candle's, as `tests/model/tensor.rs`
 /// tests, or not at all.
-const BY_CANDLE: [&str; 7] = ["gemma3", "granite", "lfm2", "qwen35", "qwen3_5", "qwen3_moe", "smollm3"];
+const BY_CANDLE: [&str; 8] =
+    ["gemma3", "gemma4", "granite", "lfm2", "qwen35", "qwen3_5", "qwen3_moe", "smollm3"];
 
 /// All checkpoints that the kernels compute: each way of attention, norms, biases and number formats of them.
 fn fixtures() -> Vec<PathBuf> {
