@@ -289,7 +289,7 @@ mod bias_tests {
         assert_eq!((late.apply(&row, 1)[0], late.apply(&row, 2)[0]), (HELD_BACK, row[0]));
         assert_eq!(late.clone().behind(1).apply(&row, 2)[0], HELD_BACK);
         assert!(!late.is_none());
-        assert_eq!(*LogitBias::default().apply(&row), row);
+        assert_eq!(*LogitBias::default().apply(&row, 0), row);
         assert!(LogitBias::default().is_none() && !bias.is_none());
         for amount in [100.5, -101.0, f32::NAN, f32::INFINITY] {
             assert_eq!(LogitBias::new([(token(1), amount)]).unwrap_err().token, token(1), "{amount}");

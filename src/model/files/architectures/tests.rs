@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::files::config::{Rope, Scaling};
+use crate::model::files::config::{Rope, Scales, Scaling};
 
 fn parse(text: &str) -> Result<Config, ModelError> {
     Ok(of_folder(text)?.0)
