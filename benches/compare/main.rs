@@ -11,6 +11,7 @@ mod report;
 
 /// Lines of JSON as the program reads them.
 #[path = "../../src/bin/domino/files"]
+#[allow(dead_code, reason = "the program uses more of it")]
 mod files {
     pub(crate) mod lines;
 }

@@ -14,9 +14,9 @@ use crate::verbs::about::{self, LowCompletions, LowGrammars, LowMan};
 use crate::verbs::cache::{self, LowCache};
 use crate::verbs::check::{self, LowCheck};
 use crate::verbs::compile::{self, LowCompile};
-use crate::verbs::experiment::bench_model::LowBenchModel;
-use crate::verbs::experiment::retokenize::LowRetokenize;
-use crate::verbs::experiment::trace::args::LowTrace;
+use crate::verbs::experiment::bench_model::{self, LowBenchModel};
+use crate::verbs::experiment::retokenize::{self, LowRetokenize};
+use crate::verbs::experiment::trace::{self, args::LowTrace};
 use crate::verbs::experiment::{self, LowExperiment};
 use crate::verbs::explain::{self, LowExplain};
 use crate::verbs::generate::{self, args::LowGenerate};
@@ -147,10 +147,10 @@ impl LowArgs {
             LowVerb::Grammars(low) => Box::new(move |_| about::print_grammars(&low, json)),
             LowVerb::Cache(low) => Box::new(move |cache| cache::run(&low, json, cache)),
             LowVerb::Model(low) => Box::new(move |cache| model::run(&low, json, cache)),
-            LowVerb::BenchModel(low) => work(low.resolve(json)?, experiment::bench_model::run),
-            LowVerb::Retokenize(low) => work(low.resolve(json)?, experiment::retokenize::run),
-            LowVerb::Trace(low) => work(low.resolve(json)?, experiment::trace::run),
-            LowVerb::Experiment(low) => work(low.resolve(json)?, experiment::run),
+            LowVerb::BenchModel(low) => Box::new(move |cache| bench_model::run(&low, json, cache)),
+            LowVerb::Retokenize(low) => Box::new(move |cache| retokenize::run(&low, json, cache)),
+            LowVerb::Trace(low) => Box::new(move |cache| trace::run(&low, json, cache)),
+            LowVerb::Experiment(low) => Box::new(move |cache| experiment::run(&low, json, cache)),
             LowVerb::Completions(low) => Box::new(move |_| about::print_completions(&low, Self::arranged())),
             LowVerb::Man(low) => Box::new(move |_| about::print_man(&low, Self::arranged())),
         })

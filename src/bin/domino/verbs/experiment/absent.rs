@@ -32,19 +32,8 @@ pub(crate) struct LowExperiment {
     _words: Vec<OsString>,
 }
 
-/// A resolved command that this build lacks.
-#[derive(Debug)]
-pub(crate) struct Experiment;
-
-impl LowExperiment {
-    #[expect(clippy::unnecessary_wraps, reason = "all commands are resolved in one way")]
-    pub(crate) fn resolve(self, _json: bool) -> Result<Experiment, BadInput> {
-        Ok(Experiment)
-    }
-}
-
 /// Refuses the command, since this build has no experiments.
-pub(crate) fn run(_command: &Experiment, _cache: &CacheFolder) -> anyhow::Result<Exit> {
+pub(crate) fn run(_: &LowExperiment, _json: bool, _cache: &CacheFolder) -> anyhow::Result<Exit> {
     let hint = "build one that has: cargo install --path src/bin/domino --features experiments";
     Err(BadInput::new("this build of domino has no experiments").hint(hint).into())
 }

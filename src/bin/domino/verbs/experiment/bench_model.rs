@@ -64,43 +64,25 @@ pub(crate) struct LowBenchModel {
     repeats: usize,
 }
 
-/// The resolved command `domino bench-model`.
+/// The command `domino bench-model`: its flags, and what they mean.
 #[derive(Debug)]
-pub(crate) struct BenchModel {
-    source: ModelToBench,
+struct BenchModel<'a> {
+    flags: &'a LowBenchModel,
+    /// The model of random weights, if it is one.
+    random: Option<RandomModel>,
     load: LoadOptions,
     by: RunBy,
-    threads: Option<NonZeroUsize>,
-    most: usize,
-    context: usize,
-    accepted: usize,
-    prompt: usize,
-    repeats: usize,
-    json: bool,
-}
-
-#[derive(Debug)]
-enum ModelToBench {
-    /// A model named on the command line; `None` for the default model.
-    Model(Option<PathBuf>),
-    /// A model of random weights, with its name.
-    Random(RandomModel, String),
 }
 
 impl LowBenchModel {
-    pub(crate) fn resolve(self, json: bool) -> Result<BenchModel, BadInput> {
-        let source = match self.random {
-            None => ModelToBench::Model(self.model),
-            Some(name) => {
-                let random = RandomModel::preset(&name, self.format).ok_or_else(|| {
-                    let known = RandomModel::PRESETS.join(", ");
-                    BadInput::new(format!("no shape {name:?}")).hint(format!("there are {known}"))
-                })?;
-                let exact = if self.exact_products { ", exact products" } else { "" };
-                ModelToBench::Random(random, format!("random {name} {}{exact}", self.format))
-            }
+    fn resolve(&self) -> Result<BenchModel<'_>, BadInput> {
+        let preset = |name: &String| {
+            RandomModel::preset(name, self.format).ok_or_else(|| {
+                let known = RandomModel::PRESETS.join(", ");
+                BadInput::new(format!("no shape {name:?}")).hint(format!("there are {known}"))
+            })
         };
-        let threads = self.device.threads;
+        let random = self.random.as_ref().map(preset).transpose()?;
         let mut load = self.device.load_options()?;
         load.exact_products = self.exact_products;
         if self.instructions.is_some() && self.device.is_of_tensors() {
@@ -108,42 +90,45 @@ impl LowBenchModel {
                 .hint("leave --device, --precision or --instructions out"));
         }
         load.instructions = self.instructions;
-        load.context = Some(self.prompt.max(self.context + self.most));
-        let by = self.device.resolve();
-        let Self { most, context, accepted, prompt, repeats, .. } = self;
-        if most == 0 || repeats == 0 {
+        load.context = Some(self.room());
+        if self.most == 0 || self.repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, load, by, threads, most, context, accepted, prompt, repeats, json })
+        Ok(BenchModel { random, load, by: self.device.resolve(), flags: self })
+    }
+
+    /// The number of tokens that a pass may have in the cache.
+    fn room(&self) -> usize {
+        self.prompt.max(self.context + self.most)
     }
 }
 
 /// Measures and prints the times.
-pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> Result<Exit> {
-    join_threads(command.threads);
-    let room = command.prompt.max(command.context + command.most);
-    let (mut model, name) = load(&command.source, &command.load, command.by)?;
+pub(crate) fn run(flags: &LowBenchModel, json: bool, _cache: &CacheFolder) -> Result<Exit> {
+    let command = &flags.resolve()?;
+    join_threads(flags.device.threads);
+    let (mut model, name) = load(command)?;
     progress::watch_interrupts();
-    let tokens = any_tokens(room, model.vocabulary_size());
-    let (before, new) = tokens.split_at(command.context);
+    let tokens = any_tokens(flags.room(), model.vocabulary_size());
+    let (before, new) = tokens.split_at(flags.context);
     let (mut prompt, mut times) = (PassTimes::default(), PassTimes::default());
-    let bar = progress::bar("measuring", command.repeats);
+    let bar = progress::bar("measuring", flags.repeats);
     // The first round warms up.
-    for round in 0..=command.repeats {
+    for round in 0..=flags.repeats {
         if round == 1 {
             (prompt, times) = (PassTimes::default(), PassTimes::default());
         }
-        if command.prompt > 0 {
+        if flags.prompt > 0 {
             model.truncate(0)?;
-            prompt.pass(&mut model, &tokens[..command.prompt], Rows::Last)?;
+            prompt.pass(&mut model, &tokens[..flags.prompt], Rows::Last)?;
         }
-        if !before.is_empty() && (round == 0 || command.prompt > 0) {
+        if !before.is_empty() && (round == 0 || flags.prompt > 0) {
             model.truncate(0)?;
             model.forward(before, Rows::Last)?;
         }
-        for n in 1..=command.most {
-            if command.accepted > 0 {
-                let first = command.context.saturating_sub(command.accepted);
+        for n in 1..=flags.most {
+            if flags.accepted > 0 {
+                let first = flags.context.saturating_sub(flags.accepted);
                 model.truncate(first)?;
                 model.forward(&before[first..], Rows::Last)?;
             }
@@ -155,30 +140,29 @@ pub(crate) fn run(command: &BenchModel, _cache: &CacheFolder) -> Result<Exit> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    print(command, &name, &model, [&times, &prompt])?;
+    print(command, &name, &model, [&times, &prompt], json)?;
     Ok(Exit::Success)
 }
 
-fn load(source: &ModelToBench, options: &LoadOptions, by: RunBy) -> Result<(Runner, String)> {
-    let bad = |error: &dyn std::error::Error| BadInput::new(error.to_string());
-    match source {
-        ModelToBench::Model(name) => {
-            let path = model::locate(name.as_deref())?;
-            let name = path.display().to_string();
-            let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, options, by))?;
-            tell_idle_quantising(&path, options);
-            Ok((loaded, name))
-        }
-        ModelToBench::Random(random, name) => {
-            let made = progress::during("making weights", || Runner::random(random, options, by.tensors()));
-            Ok((made.map_err(|error| bad(&error))?, name.clone()))
-        }
+/// Loads or makes the model, and names it.
+fn load(command: &BenchModel) -> Result<(Runner, String)> {
+    let BenchModel { flags, random, load, by, .. } = command;
+    if let (Some(random), Some(name)) = (random, &flags.random) {
+        let made = progress::during("making weights", || Runner::random(random, load, by.tensors()));
+        let exact = if flags.exact_products { ", exact products" } else { "" };
+        let made = made.map_err(|error| BadInput::new(error.to_string()))?;
+        return Ok((made, format!("random {name} {}{exact}", flags.format)));
     }
+    let path = model::locate(flags.model.as_deref())?;
+    let name = path.display().to_string();
+    let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, load, *by))?;
+    tell_idle_quantising(&path, load);
+    Ok((loaded, name))
 }
 
 /// Describes the device, and the numbers or instructions in use if they are not the model's or the best.
 fn device(command: &BenchModel) -> String {
-    match (command.by.tensors(), command.load.instructions) {
+    match (command.by.tensors(), command.flags.instructions) {
         (Some(place), _) if place.card.is_some() => {
             format!("{place} in {}, {} kernels", place.precision, place.mode)
         }
@@ -188,13 +172,19 @@ fn device(command: &BenchModel) -> String {
     }
 }
 
-fn print(command: &BenchModel, name: &str, model: &Runner, [times, prompt]: [&PassTimes; 2]) -> Result<()> {
+fn print(
+    command: &BenchModel,
+    name: &str,
+    model: &Runner,
+    [times, prompt]: [&PassTimes; 2],
+    json: bool,
+) -> Result<()> {
     let (median, least) = (times.median(1), times.least(1));
-    let tokens = command.prompt;
+    let (flags, tokens) = (command.flags, command.flags.prompt);
     let whole = (tokens > 0).then(|| [prompt.median(tokens), prompt.least(tokens)]);
     let mut out = terminal::stdout();
-    let threads = command.threads.map_or_else(threads, NonZeroUsize::get);
-    if command.json {
+    let threads = flags.device.threads.map_or_else(threads, NonZeroUsize::get);
+    if json {
         let point = |n| {
             json!({
                 "n": n,
@@ -204,10 +194,10 @@ fn print(command: &BenchModel, name: &str, model: &Runner, [times, prompt]: [&Pa
                 "ratio_of_least": times.least(n) / least,
             })
         };
-        let curve: Vec<_> = (1..=command.most).map(point).collect();
+        let curve: Vec<_> = (1..=flags.most).map(point).collect();
         let mut object = json!({
-            "model": name, "device": device(command), "context": command.context,
-            "repeats": command.repeats, "threads": threads, "curve": curve,
+            "model": name, "device": device(command), "context": flags.context,
+            "repeats": flags.repeats, "threads": threads, "curve": curve,
             "graphs": model.graphs(),
         });
         if command.by == RunBy::Stored {
@@ -220,9 +210,9 @@ fn print(command: &BenchModel, name: &str, model: &Runner, [times, prompt]: [&Pa
         return Ok(());
     }
     let device = device(command);
-    writeln!(out, "{name} on {device}, context {}, {} repeats", command.context, command.repeats)?;
+    writeln!(out, "{name} on {device}, context {}, {} repeats", flags.context, flags.repeats)?;
     writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
-    for n in 1..=command.most {
+    for n in 1..=flags.most {
         let [ms, fast] = [times.median(n), times.least(n)].map(|seconds| 1e3 * seconds);
         let [ratio, of_least] = [1e-3 * ms / median, 1e-3 * fast / least];
         writeln!(out, "{n:3} {ms:11.3} {ratio:11.2} {fast:11.3} {of_least:11.2}")?;

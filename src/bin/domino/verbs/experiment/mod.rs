@@ -22,8 +22,7 @@ use domino::model::candle::{CandleModel, Format, LoadOptions, join_threads, thre
 use domino::{chat::ChatTemplate, experiment::methods::Programs, store::CacheFolder, vocab::Tokenizer};
 use serde_json::{Value, json};
 
-pub(crate) use self::args::{Experiment, LowExperiment};
-use self::args::{Run, Several};
+pub(crate) use self::args::LowExperiment;
 use crate::terminal::failure::{BadInput, Exit, note};
 use crate::terminal::{self, count, progress};
 use crate::{engine, grammar::source::SHIPPED, session::model};
@@ -48,23 +47,33 @@ impl GrammarTexts for OfProgram {
 }
 
 /// Runs an experiment, or joins the shards of one.
-pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    match command {
-        Experiment::Run(command) => {
-            let made = command.make(command.read()?, "", cache)?;
-            tell(&made.folder, made.rows, made.ended == Ended::Complete, &made.lines, command.json)?;
+pub(crate) fn run(flags: &LowExperiment, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    if let Some(folder) = &flags.report {
+        return report(folder, json);
+    }
+    let runs: Vec<Run> = flags.definitions.iter().map(|definition| Run { definition, flags }).collect();
+    match (&runs[..], &flags.out) {
+        ([run], _) => {
+            let made = run.make(run.read()?, "", cache)?;
+            tell(&made.folder, made.rows, made.ended == Ended::Complete, &made.lines, json)?;
             Ok(made.exit())
         }
-        Experiment::Several(command) => command.run(cache),
-        Experiment::Merge { folders, out, json } => {
-            let rows = experiment::merge(folders, out).map_err(failed)?;
+        ([], Some(out)) => {
+            let rows = experiment::merge(&flags.merge, out).map_err(failed)?;
             let header = experiment::read_header(out).map_err(failed)?;
             let lines = summarised(out, &header, &rows)?;
-            tell(out, rows.len(), true, &lines, *json)?;
+            tell(out, rows.len(), true, &lines, json)?;
             Ok(Exit::Success)
         }
-        Experiment::Report { folder, json } => report(folder, *json),
+        ([], None) => Err(BadInput::new("no folder for what is merged: give --out").into()),
+        _ => flags.run_several(&runs, json, cache),
     }
+}
+
+/// A definition to run.
+struct Run<'a> {
+    definition: &'a Path,
+    flags: &'a LowExperiment,
 }
 
 /// Runs that were made, with those that were there before.
@@ -84,11 +93,12 @@ impl RunsMade {
     }
 }
 
-impl Run {
+impl Run<'_> {
     /// Reads the definition. One of the model that comes with the program is of that of `DOMINO_MODEL` where
     /// the variable names one, and records have that name.
     fn read(&self) -> anyhow::Result<Definition> {
-        let mut definition = Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)?;
+        let mut definition =
+            Definition::read(self.definition, self.flags.quick, &OfProgram).map_err(failed)?;
         if let Some(named) = model::of_variable().filter(|_| definition.models == [DEFAULT_MODEL]) {
             definition.models = vec![named.to_string_lossy().into_owned()];
         }
@@ -102,11 +112,11 @@ impl Run {
         let other = definition.mistralrs_model.as_ref().map(|name| self.locate(name)).transpose()?;
         let header = self.header(&definition, &models, draft.as_ref(), other.as_deref())?;
         let folder = self.folder(&definition, &header);
-        let plan = Plan::new(definition, self.shard);
+        let plan = Plan::new(definition, self.flags.shard);
         let mut records = Records::open(&folder, &header).map_err(failed)?;
         // Continued records keep the command that began them, and their date.
         let header = experiment::read_header(&folder).map_err(failed)?;
-        join_threads(self.threads);
+        join_threads(self.flags.threads);
         progress::watch_interrupts();
         note!("{label}{} runs, records in {}", plan.runs(), folder.display());
         let mut load = |part: ModelPart| match (part, &draft) {
@@ -129,7 +139,7 @@ impl Run {
         let mut shown = ProgressBar { label: label.to_owned(), bar: None };
         let beside = self.definition.parent().unwrap_or(Path::new("")).to_owned();
         let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
-        let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
+        let threads = self.flags.threads.map_or_else(threads, NonZeroUsize::get);
         let programs = Programs::new(beside, paths.collect(), threads);
         let host =
             engine::other().and_then(|engine| engine.methods(plan.definition(), &models, other.as_deref()));
@@ -205,7 +215,7 @@ impl Run {
                 progress::during(format!("reading {}", path.display()), || experiment::model_hash(path));
             records.push(ModelRecord { name, hash: hash.map_err(failed)? });
         }
-        let mut header = Header::new(definition, self.shard, records, SystemTime::now());
+        let mut header = Header::new(definition, self.flags.shard, records, SystemTime::now());
         header.command = command_line();
         header.commit = commit();
         Ok(header)
@@ -214,17 +224,15 @@ impl Run {
     /// Chooses the folder of the records: the one that was named, the latest of this name that holds the same
     /// experiment, or a new one of today.
     fn folder(&self, definition: &Definition, header: &Header) -> PathBuf {
-        if let Some(out) = &self.out {
-            return out.clone();
-        }
-        if let Some(within) = &self.within {
-            return within.join(&definition.name);
+        let several = self.flags.definitions.len() > 1;
+        if let Some(out) = &self.flags.out {
+            return if several { out.join(&definition.name) } else { out.clone() };
         }
         let mut name = definition.name.clone();
-        if self.quick {
+        if self.flags.quick {
             name += "-quick";
         }
-        if let Some(shard) = self.shard {
+        if let Some(shard) = self.flags.shard {
             name += &format!("-{}", shard.to_string().replace('/', "-of-"));
         }
         let entries = std::fs::read_dir(RECORDS).into_iter().flatten().flatten();
@@ -390,19 +398,19 @@ struct OneOfSeveral {
     made: anyhow::Result<RunsMade>,
 }
 
-impl Several {
+impl LowExperiment {
     /// Runs all definitions. A failure does not stop the others; it is reported at the end.
-    fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    fn run_several(&self, runs: &[Run], json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
         // What is wrong with the last one should not come to light after an hour.
-        let definitions = self.runs.iter().map(Run::read).collect::<anyhow::Result<Vec<_>>>()?;
+        let definitions = runs.iter().map(Run::read).collect::<anyhow::Result<Vec<_>>>()?;
         refuse_same_names(&definitions)?;
-        for (run, definition) in self.runs.iter().zip(&definitions) {
+        for (run, definition) in runs.iter().zip(&definitions) {
             run.models(definition)?;
         }
         progress::watch_interrupts();
         let mut parts: Vec<OneOfSeveral> = Vec::new();
         let all = definitions.len();
-        for (number, (run, definition)) in (1..).zip(self.runs.iter().zip(definitions)) {
+        for (number, (run, definition)) in (1..).zip(runs.iter().zip(definitions)) {
             let (name, runs) = (definition.name.clone(), definition.runs());
             let label = format!("[{number}/{all}] {name}: ");
             let begun = Instant::now();
@@ -420,7 +428,7 @@ impl Several {
                 break;
             }
         }
-        self.tell(&parts)?;
+        self.tell(&parts, json)?;
         end(parts)
     }
 
@@ -430,9 +438,9 @@ impl Several {
         experiment::write_file(&out.join(TABLES_OF_ALL), tables(parts, out).as_bytes()).map_err(failed)
     }
 
-    fn tell(&self, parts: &[OneOfSeveral]) -> anyhow::Result<()> {
+    fn tell(&self, parts: &[OneOfSeveral], json: bool) -> anyhow::Result<()> {
         let mut written = terminal::stdout();
-        if self.json {
+        if json {
             let parts: Vec<Value> = parts.iter().map(OneOfSeveral::to_json).collect();
             let tables = self.out.as_ref().map(|out| out.join(TABLES_OF_ALL).display().to_string());
             writeln!(written, "{}", json!({ "experiments": parts, "tables": tables }))?;

@@ -1,16 +1,17 @@
 //! `domino retokenize`: cuts a text into tokens as the model itself would cut it (paper, algorithm 3).
 
-use std::{io::Write, num::NonZeroUsize, path::PathBuf};
+use std::{io::Write, path::PathBuf};
 
 use clap::Args;
 use domino::decode::{DecodeErrorKind, Decoder};
-use domino::model::candle::{LoadOptions, join_threads};
+use domino::model::candle::join_threads;
 use domino::{TokenId, Vocabulary, store::CacheFolder, vocab::Tokenizer};
 use serde_json::{Value, json};
 
+use crate::files::Input;
 use crate::flags::LowDevice;
 use crate::session::chat::{PromptSource, prompt_text, prompt_tokens};
-use crate::session::model::{self, RunBy, Runner, bad_model, load, read_tokenizer, step_error};
+use crate::session::model::{self, Runner, bad_model, load, read_tokenizer, step_error};
 use crate::terminal::failure::{BadInput, Exit};
 use crate::terminal::{self, describe, progress};
 
@@ -53,40 +54,6 @@ pub(crate) struct LowRetokenize {
     device: LowDevice,
 }
 
-/// The resolved command `domino retokenize`.
-#[derive(Debug)]
-pub(crate) struct Retokenize {
-    text: PromptSource,
-    prompt: PromptSource,
-    /// The model; `None` for the default model.
-    model: Option<PathBuf>,
-    by: RunBy,
-    threads: Option<NonZeroUsize>,
-    load: LoadOptions,
-    json: bool,
-}
-
-impl LowRetokenize {
-    /// Reads the flags as the command.
-    pub(crate) fn resolve(self, json: bool) -> Result<Retokenize, BadInput> {
-        let stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == "-");
-        if stdin(&self.file) && stdin(&self.prompt_file) {
-            return Err(BadInput::new("text and prompt cannot both be standard input"));
-        }
-        let threads = self.device.threads;
-        let load = self.device.load_options()?;
-        Ok(Retokenize {
-            text: self.text.map_or_else(|| PromptSource::of(None, self.file), PromptSource::Text),
-            prompt: PromptSource::of(self.prompt, self.prompt_file),
-            model: self.model,
-            by: self.device.resolve(),
-            threads,
-            load,
-            json,
-        })
-    }
-}
-
 /// A way to cut the text.
 struct Cut {
     tokens: Vec<TokenId>,
@@ -95,16 +62,21 @@ struct Cut {
 }
 
 /// Cuts the text both ways and compares.
-pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let text = text_bytes(&command.text)?;
-    let prompt = prompt_text(&command.prompt)?;
-    let folder = model::locate(command.model.as_deref())?;
-    join_threads(command.threads);
+pub(crate) fn run(flags: &LowRetokenize, json: bool, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let stdin = |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    if stdin(&flags.file) && stdin(&flags.prompt_file) {
+        return Err(BadInput::new("text and prompt cannot both be standard input").into());
+    }
+    let options = flags.device.load_options()?;
+    let text = text_bytes(flags)?;
+    let prompt = prompt_text(&PromptSource::of(flags.prompt.clone(), flags.prompt_file.clone()))?;
+    let folder = model::locate(flags.model.as_deref())?;
+    join_threads(flags.device.threads);
     let vocabulary = model::vocabulary(&folder, cache)?;
     let tokenizer = read_tokenizer(&folder)?;
     let ids = prompt_tokens(&tokenizer, &prompt, &vocabulary)?;
     let usual = usual_tokens(&tokenizer, &vocabulary, &text);
-    let model = load(&folder, &command.load, command.by)?;
+    let model = load(&folder, &options, flags.device.resolve())?;
     let mut decoder =
         Decoder::builder(model).vocabulary(vocabulary.clone()).build().map_err(|error| bad_model(&error))?;
     let (own, usual) = progress::during("asking the model", || {
@@ -123,7 +95,7 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
         Ok::<_, anyhow::Error>((own, usual))
     })?;
     let mut out = terminal::stdout();
-    if command.json {
+    if json {
         writeln!(out, "{}", object(&vocabulary, &text, ids.len(), &own, &usual))?;
     } else {
         show(&mut out, &vocabulary, &own, &usual)?;
@@ -132,10 +104,10 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
 }
 
 /// Reads the text to cut, which may be any bytes.
-fn text_bytes(text: &PromptSource) -> Result<Vec<u8>, BadInput> {
-    let bytes = match text {
-        PromptSource::Text(text) => text.clone().into_bytes(),
-        PromptSource::From(input) => input.read()?,
+fn text_bytes(flags: &LowRetokenize) -> Result<Vec<u8>, BadInput> {
+    let bytes = match (&flags.text, &flags.file) {
+        (None, Some(file)) => Input::new(file.clone()).read()?,
+        (text, _) => text.clone().unwrap_or_default().into_bytes(),
     };
     match bytes.is_empty() {
         true => Err(BadInput::new("the text is empty: there is nothing to cut")),

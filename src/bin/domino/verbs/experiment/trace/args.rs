@@ -8,7 +8,7 @@ use super::measure::Passes;
 use super::walk::{Tables, Trees};
 use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
 use crate::grammar::{compiler::Reach, source::GrammarSource};
-use crate::{files::Input, flags::schema, session::model::TokensOf, terminal::failure::BadInput};
+use crate::{files::Input, flags::schema, terminal::failure::BadInput};
 
 /// Measure masks and steps along given texts.
 ///
@@ -26,10 +26,10 @@ pub(crate) struct LowTrace {
     #[command(flatten)]
     grammar: LowGrammar,
     #[command(flatten)]
-    tokens: LowVocabulary,
+    pub(super) tokens: LowVocabulary,
     /// The file that the times of all steps are written to.
     #[arg(long, short = 'o', value_name = "FILE")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// The exact masks of the same texts; - is standard input.
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
@@ -55,7 +55,7 @@ pub(crate) struct LowTrace {
     reach: LowReach,
     /// Grow subterminal trees at this time.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    trees: Trees,
+    pub(super) trees: Trees,
     /// Threads that trees may be grown on, where they are eager.
     #[arg(
         long,
@@ -63,60 +63,44 @@ pub(crate) struct LowTrace {
         default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=1_024)
     )]
-    threads: u32,
+    pub(super) threads: u32,
     /// Compile with these tables of the grammar's terminals.
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]
-    tables: Tables,
+    pub(super) tables: Tables,
     /// Read lines of JSON with a text each, such as `generate --batch` writes (docs/batch.md), in place of a
     /// file of traces. Their tokens are those of token_ids, or else those that the tokenizer makes.
     #[arg(long)]
-    batch: bool,
+    pub(super) batch: bool,
     /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}, or rows
     /// with --batch; - is standard input.
     #[arg(value_name = "TRACES.json")]
     traces: PathBuf,
 }
 
-/// The resolved command `domino trace`.
+/// The command `domino trace`: its flags, and what they mean.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub(crate) struct Trace<'a> {
+    pub(crate) flags: &'a LowTrace,
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: TokensOf,
-    pub(crate) out: Option<PathBuf>,
     pub(crate) expected: Option<Input>,
-    pub(crate) passes: Passes,
-    pub(crate) trees: Trees,
-    pub(crate) tables: Tables,
-    pub(crate) threads: usize,
     pub(crate) reach: Reach,
     pub(crate) traces: Input,
-    /// True if the texts are those of rows.
-    pub(crate) batch: bool,
-    pub(crate) json: bool,
 }
 
 impl LowTrace {
     /// Reads the flags as the command.
-    pub(crate) fn resolve(self, json: bool) -> Result<Trace, BadInput> {
-        let traces = Input::new(self.traces);
-        let expected = self.expected.map(Input::new);
+    pub(crate) fn resolve(&self) -> Result<Trace<'_>, BadInput> {
+        let traces = Input::new(self.traces.clone());
+        let expected = self.expected.clone().map(Input::new);
         if matches!((&traces, &expected), (Input::Stdin, Some(Input::Stdin))) {
             return Err(BadInput::new("traces and expected masks cannot both come from standard input"));
         }
-        let times = |number: u32| number as usize;
-        Ok(Trace {
-            grammar: self.grammar.required_beside(schema::for_comparing())?,
-            tokens: self.tokens.resolve(),
-            out: self.out,
-            expected,
-            passes: Passes { fresh: times(self.fresh), all: times(self.passes) },
-            trees: self.trees,
-            tables: self.tables,
-            threads: times(self.threads),
-            reach: self.reach.resolve(),
-            traces,
-            batch: self.batch,
-            json,
-        })
+        let grammar = self.grammar.required_beside(schema::for_comparing())?;
+        Ok(Trace { grammar, expected, reach: self.reach.resolve(), traces, flags: self })
+    }
+
+    /// The numbers of passes.
+    pub(super) fn passes(&self) -> Passes {
+        Passes { fresh: self.fresh as usize, all: self.passes as usize }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Extra {
     grammar_source: String,
     trees: Trees,
     tables: Tables,
-    threads: usize,
+    threads: u32,
     /// The lookahead; `null` if it is unbounded.
     pub(crate) lookahead: Option<u32>,
     terminals: &'static str,
@@ -112,9 +112,9 @@ impl Cell {
             traces: rows.collect(),
             extra: Extra {
                 grammar_source: command.grammar.name(),
-                trees: command.trees,
-                tables: command.tables,
-                threads: command.threads,
+                trees: command.flags.trees,
+                tables: command.flags.tables,
+                threads: command.flags.threads,
                 lookahead: compiler::lookahead_number(command.reach.lookahead),
                 terminals: compiler::terminals_name(command.reach.terminals),
                 machine: CellMachine::this(),

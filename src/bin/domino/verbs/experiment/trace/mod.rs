@@ -11,13 +11,13 @@ mod input;
 mod measure;
 mod walk;
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::{path::Path, time::Instant};
 
 use domino::{TokenId, Vocabulary, VocabularyError, store::CacheFolder, vocab::Tokenizer};
 use serde_json::json;
 
-use self::args::Trace;
+use self::args::{LowTrace, Trace};
 use self::cell::{Cell, MemoryMoments, Summary};
 use self::input::{Expected, Malformed, Traces};
 use self::measure::{Moment, Trouble, Wrong};
@@ -38,18 +38,19 @@ impl From<Malformed> for BadInput {
 }
 
 /// Measures, writes the cell and prints its summary.
-pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit> {
+pub(crate) fn run(flags: &LowTrace, json: bool, _cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let command = &flags.resolve()?;
     // All mistakes of the user are found before the first clock starts.
-    let output = command.out.as_deref().map(Output::prepare).transpose()?;
-    let tokenizer = command.tokens.locate()?;
-    let traces = match command.batch {
+    let output = flags.out.as_deref().map(Output::prepare).transpose()?;
+    let tokenizer = flags.tokens.resolve().locate()?;
+    let traces = match flags.batch {
         true => rows_as_traces(command, &tokenizer)?,
         false => command.traces.read()?,
     };
     let traces = Traces::parse(&traces, &command.traces.name()).map_err(BadInput::from)?;
     let expected = command.expected.as_ref().map(|file| expected(file, &traces)).transpose()?;
     let grammar = command.grammar.load()?;
-    walk::at_most(command.threads);
+    walk::at_most(flags.threads as usize);
 
     let mut memory = MemoryMoments::at_start();
     let begun = Instant::now();
@@ -62,11 +63,11 @@ pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit>
     traces.fit(&vocabulary).map_err(BadInput::from)?;
 
     progress::watch_interrupts();
-    let walks = traces.list.len() * command.passes.walks();
+    let walks = traces.list.len() * flags.passes().walks();
     let bar = progress::bar(format!("measuring {}", traces.grammar), walks);
     let mut setup =
-        Setup::new(vocabulary.clone(), command.reach.lookahead, command.trees).over(command.reach.terminals);
-    if command.tables == Tables::Kept {
+        Setup::new(vocabulary.clone(), command.reach.lookahead, flags.trees).over(command.reach.terminals);
+    if flags.tables == Tables::Kept {
         setup.keep_tables(|compiler| grammar.compile(compiler))?;
     }
     let compile = || Ok(setup.compile(|compiler| grammar.compile(compiler))?);
@@ -78,7 +79,7 @@ pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit>
         Moment::Walked => bar.inc(1),
     };
     let measured =
-        measure::run(&traces.list, command.passes, compile, compare, notify, progress::interrupted);
+        measure::run(&traces.list, flags.passes(), compile, compare, notify, progress::interrupted);
     drop(bar);
     let measured = measured.map_err(|trouble| match trouble {
         Trouble::Step(wrong) => describe(&wrong, &traces, &vocabulary),
@@ -91,7 +92,7 @@ pub(crate) fn run(command: &Trace, _cache: &CacheFolder) -> anyhow::Result<Exit>
         output.write(cell.to_json()?.as_bytes())?;
     }
     let summary = Summary::new(&cell, expected.is_some());
-    if command.json {
+    if json {
         writeln!(terminal::stdout(), "{}", summary.to_json())?;
     }
     note!("{}", summary.to_text(Paint::for_stderr()).trim_end());
@@ -131,19 +132,9 @@ fn rows_as_traces(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInput
     let vocabulary = Vocabulary::from_tokenizer_file(tokenizer).map_err(bad)?;
     let tokenizer = Tokenizer::from_tokenizer_file(tokenizer).map_err(bad)?;
     let reading = RowReading { reader: RowReader::Trace, keep: true };
-    let (name, mut reader) = (command.traces.name(), command.traces.open()?);
-    let (mut line, mut traces) = (Vec::new(), Vec::new());
-    for number in 1.. {
-        line.clear();
-        let length = reader
-            .read_until(b'\n', &mut line)
-            .map_err(|error| BadInput::new(format!("cannot read {name}: {error}")))?;
-        if length == 0 {
-            break;
-        }
-        if lines::content(&line).is_empty() {
-            continue;
-        }
+    let (name, mut traces) = (command.traces.name(), Vec::new());
+    for line in lines::numbered(command.traces.open()?) {
+        let (number, line) = line.map_err(|error| BadInput::new(format!("cannot read {name}: {error}")))?;
         let place = |error: BadInput| error.about(&name);
         let in_line = |error: BadInput| error.about(&format!("{name}: line {number}"));
         let row = reading.row(&line, number).1.map_err(place)?;
