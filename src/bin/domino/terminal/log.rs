@@ -151,7 +151,8 @@ mod tests {
     fn logged_events_are_json_objects_whatever_they_contain() {
         let sink = Sink::default();
         let writer = sink.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).event_format(Json);
+        let json = EventForm { paint: None };
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).event_format(json);
         tracing::subscriber::with_default(subscriber.finish(), || {
             let span = tracing::error_span!("request", id = "r-1");
             span.in_scope(

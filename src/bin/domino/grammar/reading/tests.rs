@@ -34,7 +34,7 @@ fn a_budget_error_names_line_rules_and_flag_once() {
     let mut reading = Reading::new(compiler.compile(&grammar).unwrap().constraint());
     assert!(reading.push(b"a\na").unwrap().is_none());
     let unanswered = reading.push("a".repeat(100_000).as_bytes()).unwrap_err();
-    let failure::Told { sentence, hint } = unanswered.told;
+    let failure::Told { sentence, hint } = &unanswered.told;
     assert!(
         sentence.starts_with("no answer at 2:") && sentence.ends_with(", in rules `root`, `x`"),
         "{sentence}"
@@ -43,7 +43,7 @@ fn a_budget_error_names_line_rules_and_flag_once() {
         assert_eq!(sentence.matches(once).count(), 1, "{sentence}");
     }
     assert!(!sentence.contains("hint") && !sentence.contains("bytes of text"), "{sentence}");
-    assert!(hint.is_some_and(|hint| hint.contains("--max-step-seconds") && !hint.contains("Limits")));
+    assert!(hint.as_ref().is_some_and(|hint| hint.contains("--max-step-seconds") && !hint.contains("Limits")));
     assert!(unanswered.line == 2 && unanswered.column > 2, "{unanswered:?}");
 }
 
