@@ -410,7 +410,7 @@ impl EngineArgs {
 
     /// The other engine, if it runs the model and writes texts itself.
     pub(crate) fn text_engine(&self) -> Option<&'static dyn TextEngine> {
-        texts::other().filter(|_| matches!(self.by, RunBy::Other { .. }))
+        texts::other(self.by)
     }
 
     /// Returns the options of an engine that writes texts itself.

@@ -43,7 +43,9 @@ fn a_budget_error_names_line_rules_and_flag_once() {
         assert_eq!(sentence.matches(once).count(), 1, "{sentence}");
     }
     assert!(!sentence.contains("hint") && !sentence.contains("bytes of text"), "{sentence}");
-    assert!(hint.as_ref().is_some_and(|hint| hint.contains("--max-step-seconds") && !hint.contains("Limits")));
+    assert!(
+        hint.as_ref().is_some_and(|hint| hint.contains("--max-step-seconds") && !hint.contains("Limits"))
+    );
     assert!(unanswered.line == 2 && unanswered.column > 2, "{unanswered:?}");
 }
 

@@ -7,7 +7,7 @@ use domino::Vocabulary;
 
 use super::super::{args::DraftSize, bounds::Pulse};
 use super::Engine;
-use crate::{engine::OtherEngine, engine::WantedModel, terminal::failure::BadInput};
+use crate::{engine::OtherEngine, engine::WantedModel, session::model::RunBy, terminal::failure::BadInput};
 
 /// An engine that writes texts itself.
 pub trait TextEngine: OtherEngine {
@@ -75,7 +75,7 @@ pub(crate) fn bring(engine: &'static dyn TextEngine) {
     let _ = ENGINE.set(engine);
 }
 
-/// The engine of this program that writes texts itself, if it has one.
-pub(crate) fn other() -> Option<&'static dyn TextEngine> {
-    ENGINE.get().copied()
+/// The engine of this program that writes texts itself, if it has one and that runs the model.
+pub(crate) fn other(by: RunBy) -> Option<&'static dyn TextEngine> {
+    ENGINE.get().copied().filter(|_| matches!(by, RunBy::Other { .. }))
 }

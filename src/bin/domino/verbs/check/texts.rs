@@ -24,13 +24,11 @@ use crate::terminal::{self, extend, progress};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A reason why there is no verdict.
-enum NoVerdict {
-    /// The input cannot be read.
-    Unread(BadInput),
-    /// A budget was used up.
-    Unanswered(Box<Unanswered>),
-    /// The text is longer than this number of bytes, and in the language so far.
-    TooLong(u64),
+struct NoVerdict {
+    told: Told,
+    /// Fields of JSON about the place where a budget was used up; null for other reasons.
+    place: Value,
+    exit: Exit,
 }
 
 /// Limit on the bytes of a text that are kept to explain in the schema's words what is wrong with it.
@@ -42,9 +40,16 @@ fn answer(
     input: &Input,
     most: u64,
     (kept, keep): (&mut Vec<u8>, u64),
-) -> Result<Verdict, NoVerdict> {
-    let unread = |error| NoVerdict::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
-    let mut source = input.open().map_err(NoVerdict::Unread)?;
+) -> Result<Verdict, Box<NoVerdict>> {
+    let name = input.name();
+    let none = |told, place, exit| Box::new(NoVerdict { told, place, exit });
+    let bad = |error: BadInput| none(failure::told(&error), Value::Null, Exit::BadInput);
+    let unread = |error| bad(BadInput::new(format!("cannot read {name}: {error}")));
+    let unanswered = |unanswered: Box<Unanswered>| {
+        let (place, sentence) = (unanswered.fields(), format!("{name}: {}", unanswered.told.sentence));
+        none(Told { sentence, ..unanswered.told }, place, Exit::NoAnswer)
+    };
+    let mut source = input.open().map_err(bad)?;
     let mut reading = Reading::new(grammar.constraint());
     let mut left = most;
     loop {
@@ -55,16 +60,18 @@ fn answer(
         };
         let length = piece.len();
         if length == 0 {
-            return finish(reading).map_err(NoVerdict::Unanswered);
+            return finish(reading).map_err(unanswered);
         }
         let piece = &piece[..usize::try_from(left).map_or(length, |left| length.min(left))];
         if piece.is_empty() {
-            return Err(NoVerdict::TooLong(most));
+            let sentence = format!("{name}: no answer: in the language so far, and longer than {most} bytes");
+            let told = Told { sentence, hint: Some("--max-bytes says how much is read".to_owned()) };
+            return Err(none(told, Value::Null, Exit::NoAnswer));
         }
         let taken = piece.len();
         let room = usize::try_from(keep.saturating_sub(kept.len() as u64)).unwrap_or(taken);
         kept.extend_from_slice(&piece[..taken.min(room)]);
-        let found = reading.push(piece).map_err(NoVerdict::Unanswered)?;
+        let found = reading.push(piece).map_err(unanswered)?;
         source.consume(taken);
         if let Some(found) = found {
             // A file is read on, since more can be told about it; the writer of a pipe may never finish.
@@ -105,7 +112,8 @@ pub(super) fn run(command: &LowCheck, inputs: &[Input], json: bool) -> anyhow::R
         let judged = progress::during(format!("checking {}", input.name()), || {
             answer(&grammar, input, command.max_bytes, (&mut text, keep))
         });
-        let costly = matches!(judged, Err(NoVerdict::Unanswered(_))) || start.elapsed() > PATIENCE;
+        let costly =
+            judged.as_ref().is_err_and(|trouble| !trouble.place.is_null()) || start.elapsed() > PATIENCE;
         if !advised && costly {
             compiled::give_advice(&wanted, &grammar);
             advised = true;
@@ -121,7 +129,7 @@ pub(super) fn run(command: &LowCheck, inputs: &[Input], json: bool) -> anyhow::R
                 tell((command.prefix, json), input, (&verdict, &faults), warnings, told)?;
                 if accepted { Exit::Success } else { Exit::Failure }
             }
-            Err(trouble) => no_verdict(trouble, input, json)?,
+            Err(trouble) => no_verdict(*trouble, input, json)?,
         });
     }
     // Of several exit codes, unreadable input goes before a missing answer, and that before a text outside
@@ -132,20 +140,7 @@ pub(super) fn run(command: &LowCheck, inputs: &[Input], json: bool) -> anyhow::R
 
 /// Tells why there is no verdict on an input; the others are still checked.
 fn no_verdict(trouble: NoVerdict, input: &Input, json: bool) -> anyhow::Result<Exit> {
-    let (told, place, exit) = match trouble {
-        NoVerdict::Unread(error) => (failure::told(&error), Value::Null, Exit::BadInput),
-        NoVerdict::Unanswered(unanswered) => {
-            let sentence = format!("{}: {}", input.name(), unanswered.told.sentence);
-            let place = unanswered.fields();
-            (Told { sentence, ..unanswered.told }, place, Exit::NoAnswer)
-        }
-        NoVerdict::TooLong(most) => {
-            let sentence =
-                format!("{}: no answer: in the language so far, and longer than {most} bytes", input.name());
-            let hint = Some("--max-bytes says how much is read".to_owned());
-            (Told { sentence, hint }, Value::Null, Exit::NoAnswer)
-        }
-    };
+    let NoVerdict { told, place, exit } = trouble;
     if json {
         let mut object = json!({
             "file": input.name(), "accepted": null, "error": told.sentence, "hint": told.hint,

@@ -211,7 +211,7 @@ impl LowGenerate {
 
     /// Refuses options that an engine which writes texts itself does not have, or treats otherwise.
     fn check_text_engine(&self, way: Option<Way>, options: &DecodeOptions) -> Result<(), BadInput> {
-        let Some(engine) = text_engine(self.device.resolve()) else { return Ok(()) };
+        let Some(engine) = serve::other(self.device.resolve()) else { return Ok(()) };
         let asked = [
             (self.batch.is_some(), "--batch"),
             (way.is_some(), "--sampling conditional or --tokenization canonical"),
@@ -280,7 +280,7 @@ impl LowGenerate {
 impl Generate {
     /// The engine that writes the texts itself, if one does.
     pub(super) fn text_engine(&self) -> Option<&'static dyn TextEngine> {
-        text_engine(self.by)
+        serve::other(self.by)
     }
 
     /// Makes the maker of the prompts' tokens, for the model in `folder`.
@@ -304,11 +304,6 @@ impl Generate {
         });
         Ok((tokens, thought))
     }
-}
-
-/// The other engine, if it runs the model and writes texts itself.
-fn text_engine(by: RunBy) -> Option<&'static dyn TextEngine> {
-    serve::other().filter(|_| matches!(by, RunBy::Other { .. }))
 }
 
 /// Refuses the first of the options asked for that do not go with `this`.

@@ -159,7 +159,7 @@ fn is_part(line: &[u8]) -> bool {
 /// Counts of the texts by what has become of them.
 pub(super) struct BatchTally {
     begun: Instant,
-    bar: Option<ProgressBar>,
+    bar: ProgressBar,
     /// Number of texts that were written.
     texts: usize,
     /// Number of rows that are wrong, and of texts that failed while they were written.
@@ -179,7 +179,7 @@ impl BatchTally {
     pub(super) fn start(all: Option<usize>, failed_before: usize) -> Self {
         Self {
             begun: Instant::now(),
-            bar: Some(progress::bar("writing", all)),
+            bar: progress::bar("writing", all),
             texts: 0,
             failed: 0,
             cut: 0,
@@ -193,10 +193,8 @@ impl BatchTally {
     /// Counts a text that was there before.
     pub(super) fn skipped(&mut self) {
         self.there += 1;
-        if let Some(bar) = &self.bar {
-            bar.set_position((self.there + self.texts + self.failed) as u64);
-            bar.reset_eta();
-        }
+        self.bar.set_position((self.there + self.texts + self.failed) as u64);
+        self.bar.reset_eta();
     }
 
     /// Counts a row that is wrong.
@@ -219,25 +217,20 @@ impl BatchTally {
     }
 
     fn one_more(&self) {
-        if let Some(bar) = &self.bar {
-            if self.failed > 0 {
-                bar.set_message(format!("writing, {} failed", self.failed));
-            }
-            bar.inc(1);
+        if self.failed > 0 {
+            self.bar.set_message(format!("writing, {} failed", self.failed));
         }
+        self.bar.inc(1);
     }
 
     /// Runs `work` while the bar is hidden, if a person sees on the same terminal what it prints.
     pub(super) fn beside<T>(&self, seen: bool, work: impl FnOnce() -> T) -> T {
-        match &self.bar {
-            Some(bar) if seen => bar.suspend(work),
-            _ => work(),
-        }
+        if seen { self.bar.suspend(work) } else { work() }
     }
 
     /// Prints the totals on standard error, and chooses the exit code.
-    pub(super) fn finish(mut self, passes: usize, goes_on: bool) -> Exit {
-        self.bar = None;
+    pub(super) fn finish(self, passes: usize, goes_on: bool) -> Exit {
+        drop(self.bar);
         let seconds = self.begun.elapsed().as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
         let rate = if seconds > 0.0 { self.tokens as f64 / seconds } else { 0.0 };
