@@ -15,7 +15,7 @@ use crate::{
 /// On a grammar that costs nothing but lookups in the long run, `work`, `known_sets` and `known_states` come
 /// to rest and the others stay small, however long the text. Numbers that grow with the text cost more and
 /// more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct StateSizes {
     /// Number of threads: terminals begun at some place of the text and not given up yet.

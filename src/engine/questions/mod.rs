@@ -19,7 +19,7 @@ pub use next_characters::NextChars;
 pub use segmentation::TerminalRun;
 
 /// One live thread, for display: where the text may be in the grammar.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct ThreadView {
     /// Number of the parser set in which the terminal was started. Distinguishes threads of one moment only.
@@ -27,6 +27,7 @@ pub struct ThreadView {
     /// The terminal, as its rule's name or as a regular expression.
     pub terminal: String,
     /// The terminal's number, as in [`inspect`](crate::inspect).
+    #[serde(skip)]
     pub number: TerminalId,
     /// Is the text inside the terminal? Otherwise the terminal may come next.
     pub begun: bool,

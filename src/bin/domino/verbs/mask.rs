@@ -4,7 +4,7 @@ use std::{io::Write, path::PathBuf};
 
 use clap::Args;
 use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::flags::grammar::{LowGrammar, LowReach, LowVocabulary};
 use crate::grammar::reading::{Leaving, Reading};
@@ -70,7 +70,7 @@ pub(crate) fn run(command: &LowMask, json: bool, cache: &CacheFolder) -> anyhow:
         let eos = allowed.iter().any(|&token| vocabulary.is_end_of_text(token));
         let object = json!({
             "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
-            "threads": threads_json(&constraint),
+            "threads": constraint.threads(),
         });
         writeln!(terminal::stdout(), "{}", warned::with(object, compiled.grammar_warnings()))?;
     } else {
@@ -102,18 +102,6 @@ fn refused(json: bool, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow
         note!("  {line}");
     }
     Ok(Exit::Failure)
-}
-
-fn threads_json(constraint: &Constraint) -> Vec<Value> {
-    let threads = constraint.threads();
-    let thread = |thread: &domino::ThreadView| {
-        json!({
-            "parser_set": thread.parser_set, "terminal": thread.terminal,
-            "begun": thread.begun, "scanner_state": thread.scanner_state, "may_end": thread.may_end,
-            "items": thread.items,
-        })
-    };
-    threads.iter().map(thread).collect()
 }
 
 /// Prints the state for people.

@@ -113,20 +113,11 @@ fn table(subject: &Subject<'_>, rows: &[ByteSizes], out: &mut impl Write) -> io:
 }
 
 fn row_json(row: &ByteSizes) -> Value {
-    let mut object = sizes_json(&row.sizes);
+    let mut object = json!(row.sizes);
     object["after"] = json!(row.offset + 1);
     object["byte"] = json!(row.byte);
     object["byte_work"] = json!(row.work);
     object
-}
-
-/// Writes sizes as JSON.
-fn sizes_json(sizes: &StateSizes) -> Value {
-    json!({
-        "threads": sizes.threads, "doubled": sizes.doubled, "starting": sizes.starting, "sets": sizes.sets,
-        "items": sizes.items, "known_sets": sizes.known_sets, "known_states": sizes.known_states,
-        "work": sizes.work,
-    })
 }
 
 /// Limit on the items of a set that are searched for those of a rule.
@@ -144,7 +135,7 @@ pub(super) fn show_sets(
     match subject.form {
         OutputForm::Text => text(subject, constraint, &view, out),
         OutputForm::Json => {
-            let (sizes, known) = (sizes_json(&constraint.state_sizes()), view.known_sets);
+            let (sizes, known) = (constraint.state_sizes(), view.known_sets);
             let sets = view.sets.iter().map(|set| set_json(subject, set)).collect::<Value>();
             subject.print_json(out, "sets", json!({ "sizes": sizes, "known_sets": known, "sets": sets }))
         }
