@@ -215,7 +215,10 @@ fn set_json(subject: &Subject<'_>, set: &SetView) -> Value {
         };
         json!({ "item": item.dotted, "origin": origin })
     };
-    let accept = |(terminal, to): &(TerminalId, Option<u32>)| json!({ "terminal": terminal.raw(), "name": subject.terminal_name(*terminal), "to": to });
+    let accept = |(terminal, to): &(TerminalId, Option<u32>)| {
+        let name = subject.terminal_name(*terminal);
+        json!({ "terminal": terminal.raw(), "name": name, "to": to })
+    };
     let accepts = set.accepts.iter().take(subject.limit()).map(accept).collect::<Value>();
     json!({
         "set": set.number, "threads": set.threads, "boundary": set.boundary, "complete": set.complete,
