@@ -40,14 +40,14 @@ fn answer(
     input: &Input,
     most: u64,
     (kept, keep): (&mut Vec<u8>, u64),
-) -> Result<Verdict, NoVerdict> {
+) -> Result<Verdict, Box<NoVerdict>> {
     let name = input.name();
-    let bad =
-        |error: BadInput| NoVerdict { told: failure::told(&error), place: Value::Null, exit: Exit::BadInput };
+    let none = |told, place, exit| Box::new(NoVerdict { told, place, exit });
+    let bad = |error: BadInput| none(failure::told(&error), Value::Null, Exit::BadInput);
     let unread = |error| bad(BadInput::new(format!("cannot read {name}: {error}")));
     let unanswered = |unanswered: Box<Unanswered>| {
         let (place, sentence) = (unanswered.fields(), format!("{name}: {}", unanswered.told.sentence));
-        NoVerdict { told: Told { sentence, ..unanswered.told }, place, exit: Exit::NoAnswer }
+        none(Told { sentence, ..unanswered.told }, place, Exit::NoAnswer)
     };
     let mut source = input.open().map_err(bad)?;
     let mut reading = Reading::new(grammar.constraint());
@@ -66,7 +66,7 @@ fn answer(
         if piece.is_empty() {
             let sentence = format!("{name}: no answer: in the language so far, and longer than {most} bytes");
             let told = Told { sentence, hint: Some("--max-bytes says how much is read".to_owned()) };
-            return Err(NoVerdict { told, place: Value::Null, exit: Exit::NoAnswer });
+            return Err(none(told, Value::Null, Exit::NoAnswer));
         }
         let taken = piece.len();
         let room = usize::try_from(keep.saturating_sub(kept.len() as u64)).unwrap_or(taken);
@@ -129,7 +129,7 @@ pub(super) fn run(command: &LowCheck, inputs: &[Input], json: bool) -> anyhow::R
                 tell((command.prefix, json), input, (&verdict, &faults), warnings, told)?;
                 if accepted { Exit::Success } else { Exit::Failure }
             }
-            Err(trouble) => no_verdict(trouble, input, json)?,
+            Err(trouble) => no_verdict(*trouble, input, json)?,
         });
     }
     // Of several exit codes, unreadable input goes before a missing answer, and that before a text outside

@@ -216,7 +216,8 @@ fn set_json(subject: &Subject<'_>, set: &SetView) -> Value {
         json!({ "item": item.dotted, "origin": origin })
     };
     let accept = |(terminal, to): &(TerminalId, Option<u32>)| {
-        json!({ "terminal": terminal.raw(), "name": subject.terminal_name(*terminal), "to": to })
+        let name = subject.terminal_name(*terminal);
+        json!({ "terminal": terminal.raw(), "name": name, "to": to })
     };
     let accepts = set.accepts.iter().take(subject.limit()).map(accept).collect::<Value>();
     json!({
