@@ -40,7 +40,7 @@ struct Part {
 const PARTS: [Part; 8] = [
     // Decides by brute force, for tests: a feature that nothing has by default.
     Part { name: "oracle", paths: &["src/engine/oracle/"], ceiling: 900 },
-    Part { name: "engine", paths: &["src/engine/"], ceiling: 49_900 },
+    Part { name: "engine", paths: &["src/engine/"], ceiling: 49_400 },
     Part { name: "plugin for mistral.rs", paths: &["src/mistralrs/"], ceiling: 3_500 },
     Part { name: "llama.cpp", paths: &["src/llama_cpp/"], ceiling: 700 },
     Part {
@@ -48,15 +48,15 @@ const PARTS: [Part; 8] = [
         paths: &["src/experiment/", "src/bin/domino/verbs/experiment/", "experiments/", "benches/"],
         ceiling: 14_000,
     },
-    Part { name: "program", paths: &["src/bin/"], ceiling: 19_400 },
+    Part { name: "program", paths: &["src/bin/"], ceiling: 18_400 },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
-    Part { name: "models and decoding", paths: &["src/"], ceiling: 19_600 },
+    Part { name: "models and decoding", paths: &["src/"], ceiling: 19_000 },
 ];
 
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 89_600;
+const DEFAULT_CEILING: usize = 86_700;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
