@@ -137,10 +137,7 @@ fn by_samplers(way: &str, job: &Job) -> Result<(), Failed> {
                 let parser = factory.create_parser(lark);
                 Ok(Some(llguidance::Matcher::new(parser).into()))
             }
-            None if way == "gbnf" => {
-                let text = in_lines(notation(job, "gbnf")?);
-                Ok(Some(LlamaSampler::grammar(&model, &text, "root")?))
-            }
+            None if way == "gbnf" => Ok(Some(LlamaSampler::grammar(&model, notation(job, "gbnf")?, "root")?)),
             None => Ok(None),
         }
     };
@@ -154,17 +151,6 @@ fn by_samplers(way: &str, job: &Job) -> Result<(), Failed> {
         println!("{}", serde_json::to_string(&written)?);
     }
     Ok(())
-}
-
-/// The grammar with each rule on a line of its own, since llama.cpp reads a line's end as that of a rule.
-fn in_lines(gbnf: &str) -> String {
-    let mut rules = String::new();
-    for line in gbnf.lines().filter(|line| !line.trim_start().starts_with('#')) {
-        let goes_on = !line.contains("::=");
-        rules.push_str(if goes_on { " " } else { "\n" });
-        rules.push_str(line.trim_start());
-    }
-    rules
 }
 
 /// Writes a text with llama.cpp's samplers.
