@@ -1,6 +1,6 @@
-//! Answers of the APIs whose answers are lists of blocks, OpenAI's Responses and Anthropic's Messages: a
-//! thought, a text, calls, one after the other. A block is told of when it begins, grows and ends, by events
-//! that have names; the whole answer is what has ended.
+//! Answers of OpenAI's Responses and Anthropic's Messages, which are lists of blocks: a thought, a text, a
+//! call. A stream has named events for a block's beginning, for each piece of it, and for its end. The whole
+//! answer is made of the blocks that have ended.
 
 use serde_json::{Map, Value, json};
 

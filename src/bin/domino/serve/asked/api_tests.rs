@@ -164,6 +164,7 @@ fn what_is_not_served_is_refused_in_the_words_of_its_api() {
     for (more, code, param) in [
         (json!({ "previous_response_id": "resp_1" }), "unsupported", "previous_response_id"),
         (json!({ "background": true }), "unsupported", "background"),
+        (json!({ "include": ["message.output_text.logprobs"] }), "unsupported", "include"),
         (json!({ "messages": user }), "unknown_parameter", "messages"),
         (json!({ "n": 2 }), "unknown_parameter", "n"),
         (json!({ "klingon": 2 }), "unknown_parameter", "klingon"),

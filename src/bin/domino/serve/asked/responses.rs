@@ -9,8 +9,7 @@ use super::super::problem::Problem;
 use super::members::{AnswerShape, ChatBody, SentObject, call, named};
 
 /// Fields without effect, and those that only the answer has.
-const IGNORED: [&str; 9] = [
-    "include",
+const IGNORED: [&str; 8] = [
     "max_tool_calls",
     "prompt_cache_key",
     "prompt_cache_retention",
@@ -56,6 +55,7 @@ pub(super) fn translate(text: &str) -> Result<(Vec<u8>, AnswerShape), Problem> {
             return Err(asked.unsupported(name, "nothing is kept between requests"));
         }
     }
+    check_include(&mut asked)?;
     asked.ignore(&IGNORED);
     asked.ignore(&["metadata", "stream_options"]);
     let mut turns = ChatTurns::default();
@@ -84,6 +84,16 @@ pub(super) fn translate(text: &str) -> Result<(Vec<u8>, AnswerShape), Problem> {
         choose(choice, &mut chat)?;
     }
     Ok((chat.with_rest(asked)?, shape))
+}
+
+/// Refuses parts of answers that are not served. Thoughts come as they are, whether encrypted ones are wanted
+/// or not.
+fn check_include(asked: &mut SentObject<'_>) -> Result<(), Problem> {
+    let include = asked.value::<Vec<String>>("include", "a list of strings")?.unwrap_or_default();
+    match include.iter().find(|name| *name != "reasoning.encrypted_content") {
+        Some(other) => Err(asked.unsupported("include", &format!("{other:?} is not served"))),
+        None => Ok(()),
+    }
 }
 
 /// The messages of a chat, in the making.

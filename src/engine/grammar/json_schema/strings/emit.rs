@@ -45,8 +45,8 @@ const WORTH_A_THREAD: usize = 128;
 
 impl StringSet {
     /// Writes the JSON texts of the strings, with their quotes, or the strings as they are, without
-    /// delimiters. `\uXXXX` is read in either case, and as a
-    /// pair of surrogates where one is needed; a lone surrogate is a text of no string.
+    /// delimiters. `\uXXXX` is read in either case, and as a pair of surrogates where one is needed; a lone
+    /// surrogate is a text of no string.
     ///
     /// All strings are the same automaton in every schema, so that grammars share its tables. If an automaton
     /// would be too large with every escape, characters that no common writer escapes stand for themselves.
