@@ -97,7 +97,7 @@ def lines(path):
 
 
 def written(out, name, flags, rows, chunk=40):
-    """The answers of `domino generate --batch` to rows, by id. Those in `OUT/NAME.jsonl` are not made again."""
+    """Answers of `domino generate --batch` to rows, by id. Those in `OUT/NAME.jsonl` are not made again."""
     path = out / f"{name}.jsonl"
     done = {row["id"]: row for row in lines(path)}
     left = [row for row in rows if row["id"] not in done]
