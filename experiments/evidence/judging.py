@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -77,7 +78,8 @@ def commit():
 def command_line():
     """The command, with files and folders outside of the repository by their names alone."""
     short = [part if not part.startswith("/") else pathlib.Path(part).name for part in sys.argv[1:]]
-    return shlex.join([f"experiments/evidence/{pathlib.Path(sys.argv[0]).name}", *short])
+    whole = shlex.join([f"experiments/evidence/{pathlib.Path(sys.argv[0]).name}", *short])
+    return " \\\n      ".join(textwrap.wrap(whole, 100, break_long_words=False, break_on_hyphens=False))
 
 
 def publish(out, title, model, body):
