@@ -141,7 +141,7 @@ def in_words(question):
     said = first["content"] if first["role"] == "system" else ""
     messages = rest if first["role"] == "system" else [first, *rest]
     words = IN_WORDS.format(tools)
-    return [{"role": "system", "content": f"{said}\n\n{words}" if said else words}, *messages]
+    return [{"role": "system", "content": f"{said}\n\n{words}"}, *messages]
 
 
 def as_call(value):
