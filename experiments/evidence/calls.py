@@ -1,6 +1,7 @@
 """Questions of BFCL, and calls of functions judged by its own checker. `bfcl` and `think` ask by these."""
 
 import json
+import os
 import pathlib
 import random
 import re
@@ -11,7 +12,8 @@ import zipfile
 
 import judging
 
-FOLDER = pathlib.Path("out/bfcl-eval")
+CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+FOLDER = CACHES / "domino-evidence" / "bfcl-eval"
 PACKAGE = "bfcl-eval==2026.3.23"
 CATEGORIES = (
     "simple_python simple_java simple_javascript multiple parallel parallel_multiple irrelevance live_simple "

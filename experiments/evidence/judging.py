@@ -14,7 +14,14 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REAL = ROOT / "experiments" / "real"
+PROGRAM = os.environ.get("DOMINO") or str(ROOT / "target" / "release" / "domino")
 MODEL = REAL / "models" / "Qwen2.5-Coder-0.5B-Instruct-q4_k_m.gguf"
+
+
+def shared(name):
+    """A file of the shared data (`DOMINO_SHARED`), or None."""
+    path = pathlib.Path(os.environ.get("DOMINO_SHARED", "shared")) / "data" / name
+    return path if path.exists() else None
 
 
 def strict_json(text):
