@@ -469,6 +469,7 @@ fn row(run: RunId, outcome: &Outcome, measures: Measures) -> Row {
         forced_bytes: measures.forced_bytes,
         seconds: stats.total_time.as_secs_f64(),
         first_seconds: outcome.first.as_secs_f64(),
+        cpu_seconds: outcome.processor.map(|time| time.as_secs_f64()),
         model_seconds: stats.model_time.as_secs_f64(),
         mask_seconds: stats.mask_time.as_secs_f64(),
         draft_seconds: stats.draft_time.as_secs_f64(),

@@ -219,6 +219,10 @@ pub struct Row {
     pub seconds: f64,
     /// Seconds until the first token: the prompt's pass.
     pub first_seconds: f64,
+    /// Processor seconds behind the first token, of all threads of the process; `None` where another process
+    /// wrote the text, where the method is not the decoder's own, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
     /// Seconds in the model's passes.
     pub model_seconds: f64,
     /// Seconds in the constraint: masks, questions about tokens, and advancing.
@@ -372,6 +376,7 @@ pub(super) mod tests {
             forced_bytes: Some(1),
             seconds: 0.5,
             first_seconds: 0.3,
+            cpu_seconds: Some(0.4),
             model_seconds: 0.4,
             mask_seconds: 0.01,
             draft_seconds: 0.02,

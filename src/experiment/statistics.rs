@@ -113,7 +113,25 @@ pub fn relative(parts: &[RatioTerm], base: &[RatioTerm]) -> Option<Estimate> {
     let (ours, theirs) = (units(parts), units(base));
     let pairs: Vec<(Sums, Sums)> =
         ours.iter().filter_map(|(unit, sums)| Some((*sums, *theirs.get(unit)?))).collect();
-    estimate(parts.len(), pairs.len(), |drawn| {
+    quotient(parts.len(), &pairs)
+}
+
+/// Returns the ratio of `parts` divided by that of `pool`, whose prompts are more than those of `parts`: all
+/// of them are resampled, with what `parts` has of each.
+#[must_use]
+pub fn relative_to_pool(parts: &[RatioTerm], pool: &[RatioTerm]) -> Option<Estimate> {
+    let (mut ours, all) = (units(parts), units(pool));
+    let few = ours.len() < LEAST_PROMPTS;
+    let mut pairs: Vec<(Sums, Sums)> =
+        all.into_iter().map(|(unit, sums)| (ours.remove(&unit).unwrap_or_default(), sums)).collect();
+    pairs.extend(ours.into_values().map(|sums| (sums, Sums::default())));
+    let estimate = quotient(parts.len(), &pairs)?;
+    Some(if few { Estimate::exact(estimate.value, estimate.n) } else { estimate })
+}
+
+/// Estimates the ratio of the first sums over that of the second ones.
+fn quotient(n: usize, pairs: &[(Sums, Sums)]) -> Option<Estimate> {
+    estimate(n, pairs.len(), |drawn| {
         let (mut own, mut other) = (Sums::default(), Sums::default());
         for unit in drawn {
             own = own.add(pairs[unit].0);
@@ -219,6 +237,20 @@ mod tests {
         assert_eq!(ratio(&[RatioTerm { prompt: 0, above: 1.0, below: 0.0 }], |value| value), None);
         let shown = ratio(&twice, f64::exp).unwrap();
         assert!((shown.value - 20.0_f64.exp()).abs() < 1e-3 && shown.n == 19);
+    }
+
+    #[test]
+    fn a_pool_has_more_prompts_than_what_is_divided_by_it() {
+        let pool: Vec<RatioTerm> = (0..20).map(|prompt| part(prompt, 1.0)).collect();
+        let some: Vec<RatioTerm> = (0..6).map(|prompt| part(prompt, 2.0)).collect();
+        let found = relative_to_pool(&some, &pool).unwrap();
+        let (low, high) = found.interval().unwrap();
+        assert!((found.value - 2.0).abs() < 1e-12 && (high - low).abs() < 1e-12 && found.n == 6);
+        // A prompt that the pool does not have counts too, and few have no interval.
+        let found = relative_to_pool(&[part(40, 3.0), part(0, 1.0)], &pool).unwrap();
+        assert!((found.value - 2.0).abs() < 1e-12 && found.interval().is_none());
+        assert_eq!(relative_to_pool(&[], &pool), None);
+        assert_eq!(relative_to_pool(&some, &[]), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{collections::HashMap, fmt::Write};
 use serde::{Deserialize, Serialize};
 
 use super::row::{End, K, Row, RunId, UNCONSTRAINED};
-use super::statistics::{Estimate, RatioTerm, ratio, relative};
+use super::statistics::{Estimate, RatioTerm, ratio, relative, relative_to_pool};
 use crate::ids::as_f64;
 
 /// The method whose masks save rows of the output product, by which throughput is divided too.
@@ -41,9 +41,12 @@ pub struct Line {
     pub n: usize,
     /// Number of prompts.
     pub prompts: usize,
-    /// Tokens a second, the prompt's pass and the first token left out, relative to unconstrained runs of the
-    /// same model, grammar and temperature.
+    /// Tokens a second, the prompt's pass and the first token left out, relative to all unconstrained runs of
+    /// the same model, of whatever grammar: a pass is a pass.
     pub throughput: Option<Estimate>,
+    /// Throughput in processor time, relative to the same runs.
+    #[serde(default)]
+    pub processor_throughput: Option<Estimate>,
     /// Throughput relative to runs with masks and no drafts, which also save rows of the output product: the
     /// gain of drafts alone. Masks with the same `k`, if there are such.
     #[serde(default)]
@@ -56,7 +59,7 @@ pub struct Line {
     /// Tokens a second of the texts that ended, alone.
     #[serde(default)]
     pub ended_per_second: Option<Estimate>,
-    /// Throughput of the texts that ended, relative to all unconstrained ones of the same prompts.
+    /// Throughput of the texts that ended, relative to the same unconstrained runs.
     #[serde(default)]
     pub ended_throughput: Option<Estimate>,
     /// Share of texts whose prompts were among the warm-ups that their method had learnt from.
@@ -118,6 +121,7 @@ impl Line {
             n: 0,
             prompts: 0,
             throughput: None,
+            processor_throughput: None,
             over_masks: None,
             tokens_per_second: None,
             ended: None,
@@ -218,10 +222,21 @@ fn cell_of(row: &Row) -> String {
 }
 
 /// Collects the parts of a ratio, of rows that have it.
-fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<RatioTerm> {
+pub(super) fn parts(rows: &[&Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<RatioTerm> {
     let part = |row: &&Row| {
         let (above, below) = of(row)?;
         Some(RatioTerm { prompt: row.run.prompt, above, below })
+    };
+    rows.iter().filter_map(part).collect()
+}
+
+/// The same of rows of several grammars, whose prompts are other ones.
+pub(super) fn pooled(rows: &[&Row], all: &[Row], of: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<RatioTerm> {
+    let first = |row: &Row| all.iter().position(|other| other.run.grammar == row.run.grammar).unwrap_or(0);
+    let most = 1 + all.iter().map(|row| row.run.prompt).max().unwrap_or(0);
+    let part = |row: &&Row| {
+        let (above, below) = of(row)?;
+        Some(RatioTerm { prompt: first(row) * most + row.run.prompt, above, below })
     };
     rows.iter().filter_map(part).collect()
 }
@@ -231,26 +246,36 @@ fn yes(truth: bool) -> f64 {
 }
 
 /// Returns the tokens after the first, and their seconds.
-fn pace(row: &Row) -> Option<(f64, f64)> {
+pub(super) fn pace(row: &Row) -> Option<(f64, f64)> {
     row.tokens_per_second()?;
     Some((as_f64(row.tokens.len() - 1), row.seconds - row.first_seconds))
 }
 
-/// Returns the rows that a cell is compared with: of the same model, grammar and temperature, by this method.
-fn base<'a>(first: &RunId, all: &'a [Row], method: &str) -> Vec<&'a Row> {
-    let is_base = |run: &RunId| {
-        run.method == method
-            && (&run.model, &run.grammar) == (&first.model, &first.grammar)
-            && run.temperature.to_bits() == first.temperature.to_bits()
-    };
-    all.iter().filter(|row| is_base(&row.run)).collect()
+/// Returns the tokens after the first, and their processor seconds.
+pub(super) fn processor_pace(row: &Row) -> Option<(f64, f64)> {
+    let seconds = row.cpu_seconds.filter(|seconds| *seconds > 0.0)?;
+    Some((pace(row)?.0, seconds))
 }
 
-/// Returns the runs with masks that a cell is compared with: those of its own lookahead, else all; with the
-/// same thought in any case.
+/// Returns the tokens after the first, and the passes after the prompt's.
+pub(super) fn passes(row: &Row) -> Option<(f64, f64)> {
+    row.tokens_per_pass()?;
+    Some((as_f64(row.tokens.len() - 1), as_f64(row.passes - 1)))
+}
+
+/// Returns all runs of a method by a model.
+pub(super) fn by_method<'a>(all: &'a [Row], model: &str, method: &str) -> Vec<&'a Row> {
+    all.iter().filter(|row| (row.run.model.as_str(), row.run.method.as_str()) == (model, method)).collect()
+}
+
+/// Returns the runs with masks that a cell is compared with: of the same model, grammar, temperature and
+/// thought, and of its own lookahead if there are such.
 fn masks<'a>(first: &RunId, all: &'a [Row]) -> Vec<&'a Row> {
-    let mut masks = base(first, all, MASKS);
-    masks.retain(|row| row.run.think == first.think);
+    let mut masks = by_method(all, &first.model, MASKS);
+    masks.retain(|Row { run, .. }| {
+        (&run.grammar, run.think) == (&first.grammar, first.think)
+            && run.temperature.to_bits() == first.temperature.to_bits()
+    });
     let same: Vec<&Row> = masks.iter().filter(|row| row.run.k == first.k).copied().collect();
     if same.is_empty() { masks } else { same }
 }
@@ -258,7 +283,10 @@ fn masks<'a>(first: &RunId, all: &'a [Row]) -> Vec<&'a Row> {
 /// Creates a line without estimates except those of pace.
 fn paces(cell: &[&Row], all: &[Row]) -> Line {
     let first = &cell[0].run;
-    let unconstrained = parts(&base(first, all, UNCONSTRAINED), pace);
+    let unconstrained = by_method(all, &first.model, UNCONSTRAINED);
+    let over = |rows: &[&Row], of: fn(&Row) -> Option<(f64, f64)>| {
+        relative_to_pool(&pooled(rows, all, of), &pooled(&unconstrained, all, of))
+    };
     let masks = parts(&masks(first, all), pace);
     let is_other = first.k.is_some() && first.method != MASKS;
     let ended: Vec<&Row> = cell.iter().filter(|row| row.finish == End::Stop).copied().collect();
@@ -269,11 +297,12 @@ fn paces(cell: &[&Row], all: &[Row]) -> Line {
     Line {
         n: cell.len(),
         prompts: prompts.len(),
-        throughput: relative(&own, &unconstrained),
+        throughput: over(cell, pace),
+        processor_throughput: over(cell, processor_pace),
         over_masks: relative(&own, &masks).filter(|_| is_other),
         tokens_per_second: ratio(&own, |value| value),
         ended_per_second: ratio(&parts(&ended, pace), |value| value),
-        ended_throughput: relative(&parts(&ended, pace), &unconstrained),
+        ended_throughput: over(&ended, pace),
         ..Line::of(first)
     }
 }
@@ -287,10 +316,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
     let nll = parts(cell, |row| Some((row.nll?, as_f64(row.answer_tokens()))));
     Line {
         end_to_end: mean(&|row| Some((tokens(row), row.seconds))),
-        tokens_per_pass: mean(&|row| {
-            row.tokens_per_pass()?;
-            Some((as_f64(row.tokens.len() - 1), as_f64(row.passes - 1)))
-        }),
+        tokens_per_pass: mean(&passes),
         acceptance: mean(&|row| Some((as_f64(row.accepted), as_f64(row.drafted)))),
         overlap: mean(&|row| Some((row.overlap?, as_f64(row.positions?)))),
         guessed: mean(&|row| Some((as_f64(row.guessed?), as_f64(row.positions?)))),
@@ -316,8 +342,9 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
 type Column = (&'static str, fn(&Line) -> Option<Estimate>, usize);
 
 /// The columns of estimates, with decimals.
-const COLUMNS: [Column; 21] = [
+const COLUMNS: [Column; 22] = [
     ("over unconstrained", |line| line.throughput, 2),
+    ("over unconstrained, processor", |line| line.processor_throughput, 2),
     ("over masks", |line| line.over_masks, 2),
     ("ended", |line| line.ended, 2),
     ("over unconstrained, ended", |line| line.ended_throughput, 2),

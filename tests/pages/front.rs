@@ -1,8 +1,9 @@
-//! The README's table of evidence: a task a row, computed from the rows of its record.
+//! The README's table of evidence: a task a row, as the laboratory makes it of the rows of its record.
 
 use domino::experiment::{
-    self, Row,
-    statistics::{Estimate, RatioTerm, ratio, relative},
+    self,
+    outputs::{Beside, Outputs, Table},
+    summary::summarise,
 };
 
 use crate::support::{pages::read, records};
@@ -16,75 +17,40 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The tasks of the README's table, by the names of the record's grammars.
-const TASKS: [(&str, &str); 2] = [("GSM8K", "gsm8k"), ("entities", "ner")];
+/// The rows of the README's table: the task, the record that it is taken from, and its grammar there.
+const TASKS: [(&str, &str, &str); 2] = [
+    ("GSM8K", "experiments/records/2026-11-28-qwen_few_shot", "gsm8k"),
+    ("entities", "experiments/records/2026-11-28-qwen_few_shot", "ner"),
+];
 
-/// The record that the table is taken from.
-const RECORD: &str = "experiments/records/2026-11-28-qwen_few_shot";
-
-/// Tokens after the first, and their seconds.
-fn pace(row: &Row) -> (usize, f64) {
-    (row.tokens.len() - 1, row.seconds - row.first_seconds)
-}
-
-/// Tokens after the first, and the passes after that of the prompt.
-fn passes(row: &Row) -> (usize, f64) {
-    let passes = u32::try_from(row.passes - 1).expect("passes of a text");
-    (row.tokens.len() - 1, f64::from(passes))
-}
-
-fn terms(rows: &[&Row], of: fn(&Row) -> (usize, f64)) -> Vec<RatioTerm> {
-    let term = |row: &&Row| {
-        let (tokens, below) = of(row);
-        let above = f64::from(u32::try_from(tokens).expect("tokens of a text"));
-        RatioTerm { prompt: row.run.prompt, above, below }
-    };
-    rows.iter().map(term).collect()
-}
-
-/// A row of the table: the texts of a task that are the same with and without the grammar, but for white
-/// space at their ends. Comparing other texts would compare their lengths and their words too.
-fn row_of(name: &str, grammar: &str, rows: &[Row]) -> Vec<String> {
-    let by = |method: &str| -> Vec<&Row> {
-        rows.iter().filter(|row| row.run.grammar == grammar && row.run.method == method).collect()
-    };
-    let (free, ours) = (by("unconstrained"), by("ours"));
-    let text = |rows: &[&Row], prompt: usize| {
-        let row = rows.iter().find(|row| row.run.prompt == prompt).expect("a text of each prompt");
-        row.text.trim().to_owned()
-    };
-    let is_same = |row: &&Row| text(&free, row.run.prompt) == text(&ours, row.run.prompt);
-    let same = |method: &str| -> Vec<&Row> { by(method).into_iter().filter(is_same).collect() };
-    for method in ["masks", "paper"] {
-        assert!(
-            same(method).iter().all(|row| row.text == text(&ours, row.run.prompt)),
-            "{method} writes others"
-        );
-    }
-    let of = |method: &str| terms(&same(method), pace);
-    let over = |method: &str| relative(&of("ours"), &of(method)).expect("texts").words(2);
-    let plain =
-        |estimate: Option<Estimate>, figures: usize| format!("{:.figures$}", estimate.expect("texts").value);
-    let mut cells = vec![name.to_owned(), format!("{} of {}", same("ours").len(), ours.len())];
-    cells.extend(
-        ["unconstrained", "masks", "paper", "ours"].map(|method| plain(ratio(&of(method), |rate| rate), 0)),
-    );
-    cells.extend(["unconstrained", "masks"].map(over));
-    cells.push(plain(ratio(&terms(&same("ours"), passes), |rate| rate), 2));
+/// A row of the table, from the record's table of the texts that are the same with and without the grammar:
+/// comparing other texts would compare their lengths and their words too.
+fn row_of(name: &str, grammar: &str, same: &Table) -> Vec<String> {
+    let at = |head: &str| same.head.iter().position(|found| found == head).expect(head);
+    let row = same.rows.iter().find(|row| row[at("grammar")].words() == grammar).expect("a row");
+    let words = |head: &str| row[at(head)].words();
+    // Intervals are of what is compared.
+    let plain = |head: &str| words(head).split(" (").next().unwrap_or_default().to_owned();
+    let mut cells = vec![name.to_owned(), words("texts")];
+    cells.extend(["no grammar", "masks", "paper", "ours"].map(plain));
+    cells.extend(["over no grammar", "over masks"].map(words));
+    cells.push(plain("tokens/pass"));
     cells
 }
 
 #[test]
 fn the_table_is_computed_from_the_rows_of_its_record() {
-    let Some(data) = records::data(RECORD.as_ref()) else { return };
-    let (_, rows) = experiment::read(data.path()).expect("a record");
     let shown = table(&read("README.md"), "## What it gains");
-    assert_eq!(shown.len(), 1 + TASKS.len());
+    assert!(shown.len() == 1 + TASKS.len() && TASKS.len() <= 5);
     assert_eq!(shown[0][..2], ["task", "texts"]);
     assert_eq!(shown[0][2..6], ["no grammar", "masks", "paper's drafts", "Domino"]);
     assert_eq!(shown[0][6..], ["over no grammar", "over masks", "tokens a pass"]);
-    for (row, (name, grammar)) in shown[1..].iter().zip(TASKS) {
-        assert_eq!(row, &row_of(name, grammar, &rows), "{RECORD}");
+    for (row, (name, record, grammar)) in shown[1..].iter().zip(TASKS) {
+        let Some(data) = records::data(record.as_ref()) else { return };
+        let (header, rows) = experiment::read(data.path()).expect("a record");
+        let outputs = Outputs::new(&header, &rows, &summarise(&rows), &Beside::default());
+        let same = outputs.tables.iter().find(|table| table.id == "same-texts").expect("the same texts");
+        assert_eq!(row, &row_of(name, grammar, same), "{record}");
     }
 }
 

@@ -23,9 +23,10 @@ fn no_definition_warms_up_on_measured_prompts() {
         path.exists().then_some("root ::= \"a\"")
     };
     let folder = root.join("experiments/definitions");
-    let real = files(&folder.join("real"), "toml");
-    assert!(real.len() >= 7, "{real:?}");
-    for path in real.iter().chain(&files(&folder, "toml")) {
+    let mut all = files(&folder.join("real"), "toml");
+    all.extend(files(&folder.join("evidence"), "toml"));
+    assert!(all.len() >= 14, "{all:?}");
+    for path in all.iter().chain(&files(&folder, "toml")) {
         let whole = Definition::read(path, false, &grammar).unwrap();
         let quick = Definition::read(path, true, &grammar).unwrap();
         assert_eq!(Some(&*whole.name), path.file_stem().and_then(|name| name.to_str()));

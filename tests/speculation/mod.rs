@@ -1,5 +1,7 @@
 //! Proposers, priors and drafts; the shipped model writes the same text with them.
 
+#[cfg(unix)]
+mod attempts;
 mod definitions;
 mod draft_model;
 mod drafts;

@@ -59,6 +59,8 @@ pub struct Outcome {
     pub stats: DecodeStats,
     /// Time until the first token was there.
     pub first: Duration,
+    /// Processor time behind the first token, of the whole process; `None` where it is not known.
+    pub processor: Option<Duration>,
     /// Draws after a refused one, for a method that draws again.
     pub redraws: Option<usize>,
     /// Tokens that were not drawn, for a method that inserts some.
@@ -75,6 +77,7 @@ impl Outcome {
             complete: generation.complete,
             stats: generation.stats,
             first,
+            processor: None,
             redraws: None,
             inserted: None,
         }
@@ -214,17 +217,26 @@ pub(super) fn shipped_prior(
     unfit.map_or(Ok(None), Err)
 }
 
-/// Runs a decoder that is set up, and times the first token.
+/// The processor time of this process so far, of all its threads; `None` where the system does not say.
+fn processor_time() -> Option<Duration> {
+    #[cfg(unix)]
+    return rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime).try_into().ok();
+    #[cfg(not(unix))]
+    None
+}
+
+/// Runs a decoder that is set up, and times the first token and the processor behind it.
 fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Outcome, DecodeError> {
     let mut steps = decoder.steps(prompt);
     let start = Instant::now();
     let mut first = None;
     for step in steps.by_ref() {
         step?;
-        first.get_or_insert_with(|| start.elapsed());
+        first.get_or_insert_with(|| (start.elapsed(), processor_time()));
     }
-    let first = first.unwrap_or_else(|| start.elapsed());
-    Ok(Outcome::new(steps.into_generation(), first))
+    let (first, before) = first.unwrap_or_else(|| (start.elapsed(), None));
+    let processor = processor_time().zip(before).and_then(|(now, before)| now.checked_sub(before));
+    Ok(Outcome { processor, ..Outcome::new(steps.into_generation(), first) })
 }
 
 /// Writes a text whose tokens `choose` chooses, one a pass; by the decoder if there is no grammar.

@@ -100,7 +100,7 @@ pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
 }
 
 /// Returns the distinct values of a list, in order of first occurrence.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for value in values {
         if !found.contains(&value) {

@@ -3,6 +3,7 @@
 //! Everything is made from rows alone, by way of their [summary](super::summary), so an incomplete record
 //! gives the same tables with fewer texts. Every number has its interval and the number of its texts.
 
+mod baseline;
 mod distortion;
 mod drafting;
 mod figures;
@@ -27,6 +28,11 @@ use super::{error::ExperimentError, header::Header, methods::MethodName, records
 
 /// The file of all tables in a folder of records.
 pub const TABLES: &str = "tables.md";
+
+/// A sentence on the denominator of throughput.
+const NO_GRAMMAR: &str = "Over unconstrained: relative to the tokens and seconds of all unconstrained texts \
+    of the model together, of whatever grammar, as a pass is a pass. Tables \"of different texts\" compare \
+    texts of other lengths and words.";
 
 /// Measurements besides the runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -98,8 +104,10 @@ impl Outputs {
             warm_ups,
             known_before: rows.iter().filter(known).count(),
             others: others.len(),
-            tables: all_tables(lines)
+            tables: baseline::same_texts(rows)
                 .into_iter()
+                .chain(baseline::control(rows))
+                .chain(all_tables(lines))
                 .chain(speed::side_by_side(lines, &elsewhere))
                 .chain(distortion::tables(lines, rows, distributions))
                 .chain(distortion::from_wishes(lines, rows))
@@ -230,6 +238,7 @@ impl Outputs {
             format!("Model: {}.", models.join(", ")),
             format!("Machine: {}.", machines.join(" and ")),
             self.intervals(),
+            NO_GRAMMAR.to_owned(),
             paper::DIFFERS.to_owned(),
         ];
         lines.extend(self.warm_ups.clone());

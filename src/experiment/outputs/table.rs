@@ -295,9 +295,10 @@ pub(super) fn table(
         .filter(|(mark, _)| rows.iter().flatten().any(|cell| cell.mark() == Some(*mark)))
         .map(|(_, says)| *says)
         .collect();
+    let different = if head.contains(&PACE[0]) { ", of different texts" } else { "" };
     Table {
         id: format!("{id}{}", group.suffix),
-        title: format!("{title}{}", group.title),
+        title: format!("{title}{different}{}", group.title),
         about: [&[about], &marks[..]].concat().join(" "),
         head: used.iter().filter_map(|&column| head.get(column)).map(|head| (*head).to_owned()).collect(),
         rows,

@@ -51,7 +51,9 @@ fn the_papers_numbers_stand_beside_their_methods() {
     }
     // Of grammars that are not here nothing is shown, and no table has the paper's number in another row.
     assert!(lines.iter().all(|line| line.starts_with("json") || line.starts_with("gsm8k")));
-    assert!(found.tables.iter().all(|table| table.head.iter().all(|head| head != "paper")));
+    // One has a column of the method of this name.
+    let others = || found.tables.iter().filter(|table| table.id != "same-texts");
+    assert!(others().all(|table| table.head.iter().all(|head| head != "paper")));
     let answers = table(&found, "paper-texts");
     assert_eq!(estimate(answers, &["gsm8k", "Mistral 7B", UNCONSTRAINED], "accuracy"), 2.0 / 3.0);
 }
@@ -76,7 +78,7 @@ fn texts_that_ran_away_are_marked() {
     assert!(row("1")[pace].words().ends_with('†') && !row("infinite")[pace].words().contains('†'));
     assert!(by_k.about.contains('†') && row("1")[column("ended")].words().starts_with("0.33"));
     let ended = row("1")[column("over unconstrained, ended")].words();
-    assert!(ended.starts_with("20.00") || ended.starts_with("10.00"), "{ended}");
+    assert!(ended.starts_with("15.00"), "{ended}");
     for table in
         found.tables.iter().filter(|table| table.head.iter().any(|head| head == "over unconstrained"))
     {

@@ -560,7 +560,7 @@ fn commit() -> Option<String> {
         return Some(commit.to_owned());
     }
     let root = git(&["rev-parse", "--show-toplevel"])?;
-    let manifest = std::fs::read_to_string(Path::new(&root).join("Cargo.toml")).ok()?;
+    let manifest = std::fs::read_to_string(Path::new(&root).join("src/bin/domino/Cargo.toml")).ok()?;
     let own = concat!("name = \"", env!("CARGO_PKG_NAME"), "\"");
     if !manifest.lines().any(|line| line == own) {
         return None;
