@@ -101,6 +101,20 @@ fn templates() -> Vec<(Spelling, String, &'static str)> {
         (Spelling::Gemma, gemma("<|tool_call>", "<|\"|>", "<tool_call|>"), "[end]"),
         (Spelling::FunctionGemma, gemma("<start_function_call>", "<escape>", "<end_function_call>"), "[end]"),
         (
+            Spelling::Lfm2,
+            short(
+                "{%- set about = 'List of tools: <|im_start|>' %}\
+                 {%- macro value(v) %}{%- if v is none %}{{- 'None' }}{%- elif v is boolean %}\
+                 {{- 'True' if v else 'False' }}{%- else %}{{- v | tojson }}{%- endif %}{%- endmacro %}",
+                "{{- '<|tool_call_start|>[' }}",
+                "{%- if not loop.first %}{{- ', ' }}{%- endif %}{{- f.name + '(' }}\
+                 {%- for k, v in f.arguments.items() %}{%- if not loop.first %}{{- ', ' }}{%- endif %}\
+                 {{- k + '=' }}{{- value(v) }}{%- endfor %}{{- ')' }}",
+                "{{- ']<|tool_call_end|>' }}",
+            ),
+            "[end]",
+        ),
+        (
             Spelling::Kimi,
             short(
                 "",

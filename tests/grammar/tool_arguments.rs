@@ -12,7 +12,7 @@ use domino::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::grammar::tools::{accepts_of, bare_value};
+use crate::grammar::tools::{accepts_of, bare_value, python};
 
 /// A function of one argument with this schema.
 struct Function {
@@ -400,6 +400,19 @@ proptest! {
         }
     }
 
+    /// In Python each valid value has one text here, and no other value has any.
+    #[test]
+    fn values_in_python_are_written_and_read_back(schema in schema()) {
+        prop_assume!(has_values(&schema));
+        let function = Function::spelled(Spelling::Lfm2, &Function::parameters(&schema));
+        for value in values() {
+            let call = python(&[("f", &json!({ "a": value }).to_string())]);
+            let is_in = accepts_of(&function.grammar, &call);
+            prop_assert_eq!(is_in, function.is_valid(&value), "{}: {}", schema, call);
+            prop_assert_eq!(function.read_call(&call), value, "{}", call);
+        }
+    }
+
     /// Each text of the grammar is read as a valid value.
     #[test]
     fn texts_are_valid_values(
@@ -424,6 +437,37 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn calls_in_python_have_names_before_values() {
+    // Inner objects are dictionaries, also where they have the schema of all arguments.
+    let parameters = json!({
+        "type": "object", "additionalProperties": { "type": "integer" }, "required": ["a"],
+        "properties": { "a": { "anyOf": [{ "type": "null" }, { "$ref": "#" }] }, "b": { "type": "boolean" } },
+    });
+    let list = json!([{ "name": "f", "parameters": parameters }]).to_string();
+    let tools = Tools::parse(&list).unwrap();
+    let grammar = tools.grammar(&Calling::new(Spelling::Lfm2), &Limits::default()).unwrap();
+    for (arguments, is_in) in [
+        ("a=None", true),
+        ("b=True, a=None", true),
+        ("a={\"a\": None, \"b\": False}, more=3", true),
+        ("a={\"a\": None, \"more\": 3}", true),
+        ("a=None, a=None", false),
+        ("a=null", false),
+        ("a=None, b=true", false),
+        ("\"a\"=None", false),
+        ("a: None", false),
+        ("a={a=None}", false),
+        ("a={\"a\"=None}", false),
+        ("a=None, x y=3", false),
+        ("a=None,", false),
+        ("b=True", false),
+    ] {
+        let text = format!("<|tool_call_start|>[f({arguments})]<|tool_call_end|>");
+        assert_eq!(accepts_of(&grammar, &text), is_in, "{text}");
     }
 }
 

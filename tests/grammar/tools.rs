@@ -104,6 +104,34 @@ pub(crate) fn bare_value(value: &Value, mark: &str) -> String {
     }
 }
 
+/// Writes calls in Python.
+pub(crate) fn python(calls: Calls<'_>) -> String {
+    let calls = calls.iter().map(|(name, arguments)| {
+        let arguments: serde_json::Map<String, Value> = serde_json::from_str(arguments).unwrap();
+        let arguments = arguments.iter().map(|(name, value)| format!("{name}={}", python_value(value)));
+        format!("{name}({})", arguments.collect::<Vec<_>>().join(", "))
+    });
+    format!("<|tool_call_start|>[{}]<|tool_call_end|>", calls.collect::<Vec<_>>().join(", "))
+}
+
+fn python_value(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(python_value).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            let members =
+                members.map(|(key, value)| format!("{}: {}", Value::from(&**key), python_value(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Writes a list of calls between tags or tokens. What stands in front of it comes only behind content.
 fn listed(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
     let all = |one: &dyn Fn(&str, &str) -> String| {
@@ -124,6 +152,7 @@ fn listed(spelling: Spelling, content: &str, calls: Calls<'_>) -> String {
         Spelling::FunctionGemma => {
             all(&|n, a| gemma("<start_function_call>", n, a, "<escape>", "<end_function_call>"))
         }
+        Spelling::Lfm2 => python(calls),
         Spelling::Kimi => {
             let calls = all(&|n, a| {
                 format!("<|tool_call_begin|>functions.{n}:12<|tool_call_argument_begin|>{a}<|tool_call_end|>")
@@ -302,7 +331,10 @@ fn grows(reader: &Reader, text: &str, whole: &Answer) {
 }
 
 /// Marks of calls, each of which is left out and doubled.
-const MARKS: [&str; 48] = [
+const MARKS: [&str; 51] = [
+    "<|tool_call_start|>[",
+    "]<|tool_call_end|>",
+    "(",
     "<tool_call>",
     "</tool_call>",
     "<function=",

@@ -28,7 +28,7 @@ pub(crate) struct LowTools {
     tools: Option<PathBuf>,
     /// Spell calls as these models do: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral,
     /// mistral-v11, deepseek, deepseek-v3.1, deepseek-v3.2, deepseek-v4, glm, minimax, kimi, gemma4,
-    /// functiongemma or harmony.
+    /// functiongemma, lfm2 or harmony.
     #[arg(long, value_name = "NAME")]
     tool_spelling: Option<String>,
     /// The chat template in place of the model's own: a file in Jinja, or tokenizer_config.json.

@@ -39,9 +39,29 @@ pub struct ValueSpelling {
     pub escapes: Escapes,
     /// The spellings of numbers.
     pub numbers: Numbers,
-    /// In text that is no JSON, the special token at both ends of a string. Strings stand there as they are,
-    /// and keys as they are without tokens.
-    pub delimiter: Option<&'static str>,
+    /// What values are written in.
+    pub style: ValueStyle,
+}
+
+/// What values are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ValueStyle {
+    /// JSON.
+    #[default]
+    Json,
+    /// JSON but for strings, which stand as they are with this special token at both ends, and keys, which
+    /// stand as they are without it.
+    Delimited(&'static str),
+    /// The arguments of a call in Python, `(city="Bern", exact=True)`: JSON but for the brackets and names of
+    /// the outermost object, and for `None`, `True` and `False`.
+    Python,
+}
+
+impl ValueStyle {
+    /// The special token at both ends of strings.
+    pub(super) fn delimiter(self) -> Option<&'static str> {
+        if let Self::Delimited(token) = self { Some(token) } else { None }
+    }
 }
 
 /// The reason why the language of a leaf cannot be made.

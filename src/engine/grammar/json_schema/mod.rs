@@ -41,7 +41,7 @@ use self::{
     algebra::{Algebra, Automata, FormulaId},
     document::{Documents, NodeId, Value},
     error::Checked,
-    leaf::{LeafError, ValueSpelling},
+    leaf::{LeafError, ValueSpelling, ValueStyle},
     numbers::{Decimal, Integers, NumberSet},
     resolve::Resolver,
     strings::StringSet,

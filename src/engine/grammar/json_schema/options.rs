@@ -1,7 +1,8 @@
 //! Options for reading a schema.
 
 use super::{
-    AutomataCache, Escapes, Numbers, Outline, SchemaError, SchemaGrammar, SchemaReport, leaf::ValueSpelling,
+    AutomataCache, Escapes, Numbers, Outline, SchemaError, SchemaGrammar, SchemaReport, ValueSpelling,
+    ValueStyle,
 };
 use crate::limits::Limits;
 
@@ -157,8 +158,8 @@ pub struct SchemaOptions {
     pub documents: Vec<(String, String)>,
     /// True if the grammar becomes a part of another one, so that nothing can be said of whole texts.
     pub(super) part: bool,
-    /// The token at both ends of strings, in [text that is no JSON](super::leaf::ValueSpelling::delimiter).
-    pub(super) delimiter: Option<&'static str>,
+    /// What values are written in.
+    pub(super) style: ValueStyle,
     /// True if no alternatives of objects are multiplied out as a trial, so that all are conditions.
     pub(super) untried: bool,
 }
@@ -180,15 +181,15 @@ impl SchemaOptions {
         self
     }
 
-    /// Sets the token at both ends of strings; `None` for JSON.
-    pub(in crate::grammar) fn delimited(mut self, delimiter: Option<&'static str>) -> Self {
-        self.delimiter = delimiter;
+    /// Sets what values are written in.
+    pub(in crate::grammar) fn written_in(mut self, style: ValueStyle) -> Self {
+        self.style = style;
         self
     }
 
     /// The spellings of values.
     pub(super) fn spelling(&self) -> ValueSpelling {
-        ValueSpelling { escapes: self.escapes, numbers: self.numbers, delimiter: self.delimiter }
+        ValueSpelling { escapes: self.escapes, numbers: self.numbers, style: self.style }
     }
 
     /// True if any white space may stand around arguments between tags.

@@ -22,6 +22,7 @@ use super::{
     json_schema::{
         AutomataCache, Order, SchemaOptions, WhiteSpace,
         arguments::{ArgumentMarks, Readings, readings_of},
+        leaf::ValueStyle,
     },
     source::Span,
 };
@@ -41,11 +42,13 @@ pub(super) fn parse(
     translate::translate(text, &read, &schema_options(schemas), limits, automata)
 }
 
-/// The special token at both ends of strings in a style that is JSON but for its strings and keys.
-pub(super) fn delimiter(style: &str) -> Option<&'static str> {
+/// What values are written in, by a style that has no tags around arguments.
+pub(super) fn value_style(style: &str) -> Option<ValueStyle> {
     match style {
-        "gemma_4" => Some("<|\"|>"),
-        "function_gemma" => Some("<escape>"),
+        "" | "json" => Some(ValueStyle::Json),
+        "gemma_4" => Some(ValueStyle::Delimited("<|\"|>")),
+        "function_gemma" => Some(ValueStyle::Delimited("<escape>")),
+        "python" => Some(ValueStyle::Python),
         _ => None,
     }
 }
@@ -101,16 +104,16 @@ struct JsonForm {
     any_order: bool,
     /// The greatest number of characters in a run of white space.
     most_space: Option<u8>,
-    /// The token at both ends of strings, if it is not JSON.
-    delimiter: Option<&'static str>,
+    /// What it is written in.
+    style: ValueStyle,
 }
 
 impl JsonForm {
     /// The options for the schema. White space that the options forbid, or write in one way, stays so.
     fn options(self, options: &SchemaOptions) -> Cow<'_, SchemaOptions> {
-        let mut options = match self.delimiter {
-            None => Cow::Borrowed(options),
-            delimiter => Cow::Owned(options.clone().delimited(delimiter)),
+        let mut options = match self.style {
+            ValueStyle::Json => Cow::Borrowed(options),
+            style => Cow::Owned(options.clone().written_in(style)),
         };
         if self.any_order {
             options.to_mut().order = Order::Any;

@@ -4,12 +4,12 @@ use crate::grammar::{
     GrammarError, Syntax,
     document::{Documents, NodeId, Value},
     errors::{quoted, quoted_list},
-    json_schema::arguments::ArgumentMarks,
+    json_schema::{arguments::ArgumentMarks, leaf::ValueStyle},
     source::Source,
     suggest::nearest,
 };
 
-use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger, delimiter};
+use super::{Dispatch, Following, FormatKind, JsonForm, Tag, TagFormat, Trigger, value_style};
 
 pub(super) type ReadResult<T> = Result<T, GrammarError>;
 
@@ -204,7 +204,7 @@ impl TagReader<'_, '_> {
             None => None,
         };
         let any_order = self.flag(node, "any_order", false)?;
-        let form = JsonForm { any_order, most_space, delimiter: None };
+        let form = JsonForm { any_order, most_space, style: ValueStyle::Json };
         match self.documents.member(node, "style") {
             Some(style) => self.styled(node, &self.text_at(style)?, form),
             None => self.styled(node, "json", form),
@@ -214,13 +214,14 @@ impl TagReader<'_, '_> {
     /// JSON of a schema, or arguments of another style.
     fn styled(&self, node: NodeId, style: &str, form: JsonForm) -> ReadResult<FormatKind> {
         let schema = self.needed(node, "json_schema")?;
-        let form = JsonForm { delimiter: delimiter(style), ..form };
-        match ArgumentMarks::named(style) {
-            Some(marks) => Ok(FormatKind::Parameters(schema, form, marks)),
-            None if style == "json" || form.delimiter.is_some() => {
-                Ok(FormatKind::Schema(self.documents.span(schema), form))
+        match (ArgumentMarks::named(style), value_style(style)) {
+            (Some(marks), _) => Ok(FormatKind::Parameters(schema, form, marks)),
+            (None, Some(style)) => {
+                Ok(FormatKind::Schema(self.documents.span(schema), JsonForm { style, ..form }))
             }
-            None => Err(self.unsupported(node, format!("the style {} is not supported", quoted(style)))),
+            (None, None) => {
+                Err(self.unsupported(node, format!("the style {} is not supported", quoted(style))))
+            }
         }
     }
 

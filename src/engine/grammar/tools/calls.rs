@@ -15,7 +15,10 @@ use serde_json::Value;
 
 use super::{Spelling, Tools, is_plain, spelling::CallLayout};
 use crate::grammar::{
-    json_schema::arguments::{ArgumentMarks, ArgumentTypes, NumberTypes, Readings, is_space},
+    json_schema::{
+        arguments::{ArgumentMarks, ArgumentTypes, NumberTypes, Readings, is_space},
+        leaf::ValueStyle,
+    },
     structural::{self, readings},
 };
 
@@ -86,6 +89,8 @@ impl Reader {
         while !rest.text.is_empty() {
             if open.is_empty() {
                 self.content(&mut rest, &mut answer, &[begin]);
+            } else if begin.is_empty() {
+                rest.eat(self.layout.separator);
             } else {
                 rest.until(&[begin]);
             }
@@ -110,7 +115,7 @@ impl Reader {
     /// Reads a call behind its beginning. True if it is complete.
     fn call(&self, rest: &mut Rest<'_>, answer: &mut Answer) -> bool {
         let [_, then, end] = self.layout.call;
-        let length = rest.text.find(|c| !is_plain(c));
+        let length = rest.text.find(|c| !is_plain(c)).filter(|&length| length > 0);
         let Some((name, behind)) = length.map(|length| rest.text.split_at(length)) else { return false };
         rest.text = behind;
         // Nobody asks for the number of a call.
@@ -126,9 +131,10 @@ impl Reader {
                 (arguments.unwrap_or_default(), is_whole)
             }
             None => {
-                let (arguments, is_whole) = match structural::delimiter(self.layout.style) {
-                    Some(mark) => rest.delimited(mark),
-                    None => rest.value(),
+                let (arguments, is_whole) = match structural::value_style(self.layout.style) {
+                    Some(ValueStyle::Delimited(mark)) => rest.styled(mark, ":,{}[]"),
+                    Some(ValueStyle::Python) => rest.styled("\"", ":,{}[]=()"),
+                    _ => rest.value(),
                 };
                 (arguments.into_owned(), is_whole && rest.eat(end))
             }
@@ -241,35 +247,46 @@ impl<'t> Rest<'t> {
     }
 
     /// Takes an object with bare keys, and with the mark at both ends of strings, or as much of it as is
-    /// there. Returns it as JSON; true if it has ended.
-    fn delimited(&mut self, mark: &str) -> (Cow<'t, str>, bool) {
+    /// there; `signs` end its words. Returns it as JSON; true if it has ended.
+    fn styled(&mut self, mark: &str, signs: &str) -> (Cow<'t, str>, bool) {
         let (mut json, mut depth) = (String::new(), 0_usize);
         while let Some(c) = self.text.chars().next().filter(|_| !self.is_begin_of(mark)) {
-            if self.eat(mark) {
+            if mark == "\"" && c == '"' {
+                let (string, behind) = self.text.split_at(end_of_string(self.text));
+                json.push_str(string);
+                self.text = behind;
+            } else if self.eat(mark) {
                 let (inside, end) = self.until(&[mark]);
                 let string = Value::from(inside).to_string();
                 json.push_str(if end.is_some() { &string } else { &string[..string.len() - 1] });
-            } else if "{}[]:,".contains(c) || is_space(c) {
-                json.push(c);
+            } else if signs.contains(c) || is_space(c) {
                 self.text = &self.text[c.len_utf8()..];
-                depth += usize::from("{[".contains(c));
-                depth = depth.saturating_sub(usize::from("}]".contains(c)));
-                if depth == 0 && "}]".contains(c) {
+                let sign = match c {
+                    '(' => '{',
+                    ')' => '}',
+                    '=' => ':',
+                    c => c,
+                };
+                json.push(sign);
+                depth += usize::from("{[".contains(sign));
+                depth = depth.saturating_sub(usize::from("}]".contains(sign)));
+                if depth == 0 && "}]".contains(sign) {
                     return (json.into(), true);
                 }
             } else {
-                let end =
-                    self.text.find(|c: char| "{}[]:,".contains(c) || is_space(c)).unwrap_or(self.text.len());
+                let end = self.text.find(|c: char| signs.contains(c) || is_space(c));
+                let end = end.unwrap_or(self.text.len());
                 let (word, behind) = self.text.split_at(end);
                 let next = behind.trim_start_matches(is_space);
                 if next.is_empty() {
                     // A number may go on, and a word may be a key.
                     break;
                 }
-                json.push_str(&if next.starts_with(':') {
-                    Value::from(word).to_string()
-                } else {
-                    word.to_owned()
+                json.push_str(&match word {
+                    word if next.starts_with([':', '=']) => Value::from(word).to_string(),
+                    "None" => "null".to_owned(),
+                    "True" | "False" => word.to_lowercase(),
+                    word => word.to_owned(),
                 });
                 self.text = behind;
             }
@@ -354,6 +371,17 @@ fn argument_value<'t>(
         str::to_owned,
     );
     Some((value, &rest.text[end + marks.end.len()..]))
+}
+
+/// The length of the string in quotes that the text begins with, or of all of it if the string has not ended.
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().enumerate().skip(1).find(|&(_, byte)| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
 }
 
 /// The place of the closing tag behind JSON: the first one outside of strings.

@@ -36,6 +36,8 @@ pub enum Spelling {
     Gemma,
     /// `<start_function_call>call:` and arguments with bare keys: FunctionGemma (2025-12).
     FunctionGemma,
+    /// `<|tool_call_start|>` and a list of calls in Python: LFM2 and LFM2.5 (2025-07).
+    Lfm2,
     /// Channels with recipients, in OpenAI's Harmony format: gpt-oss (2025-08).
     Harmony,
 }
@@ -82,10 +84,10 @@ const TOKENS: &str = "<|python_tag|> [TOOL_CALLS] [ARGS] <｜tool▁calls▁begi
                       <｜tool▁sep｜> <｜tool▁call▁end｜> <｜tool▁calls▁end｜> <|tool_calls_section_begin|> \
                       <|tool_call_begin|> <|tool_call_argument_begin|> <|tool_call_end|> \
                       <|tool_calls_section_end|> <|tool_call> <tool_call|> <start_function_call> \
-                      <end_function_call>";
+                      <end_function_call> <|tool_call_start|>";
 
 /// All spellings.
-const LAYOUTS: [CallLayout; 15] = [
+const LAYOUTS: [CallLayout; 16] = [
     CallLayout::new(Spelling::Hermes, "hermes", &["<tool_call>"], TAGS)
         .call("<tool_call>\n{\"name\": \"", ARGUMENTS, "}\n</tool_call>")
         .apart("\n", "\n"),
@@ -132,6 +134,10 @@ const LAYOUTS: [CallLayout; 15] = [
     CallLayout::new(Spelling::FunctionGemma, "functiongemma", FUNCTION_GEMMA, FUNCTION_GEMMA)
         .call("<start_function_call>call:", "", "<end_function_call>")
         .style("function_gemma"),
+    CallLayout::new(Spelling::Lfm2, "lfm2", &["List of tools: ", "<|im_start|>"], &["<|tool_call_start|>"])
+        .list(&["<|tool_call_start|>["], "]<|tool_call_end|>")
+        .apart(", ", "")
+        .style("python"),
     CallLayout::new(Spelling::Harmony, "harmony", &["<|channel|>", "functions."], &[]),
 ];
 
@@ -245,6 +251,10 @@ mod tests {
             ("<|tool_calls_section_begin|><|tool_call_begin|>{{ id }}", Spelling::Kimi),
             ("{{- '<|tool_call>call:' + function['name'] + '{' -}}", Spelling::Gemma),
             ("{{ '<start_function_call>call:' + f.name }}", Spelling::FunctionGemma),
+            (
+                "{{ 'List of tools: <|tool_list_start|>[' }}{{ '<|im_start|>' + message['role'] }}",
+                Spelling::Lfm2,
+            ),
             ("<|start|>assistant to=functions.f<|channel|>commentary", Spelling::Harmony),
         ] {
             assert_eq!(Spelling::of_chat_template(template), Some(spelling), "{template}");

@@ -119,10 +119,10 @@ fn arguments(layout: &CallLayout, tool: &Tool<'_>) -> Value {
     let schema = tool.parameters();
     match layout.style {
         "" => json!({ "type": "json_schema", "json_schema": schema }),
-        // Gemma's templates sort arguments, whatever the order of the schema.
+        // Gemma's templates sort arguments, whatever the order of the schema, and Python names them.
         style => json!({
             "type": "json_schema", "style": style, "json_schema": schema,
-            "any_order": structural::delimiter(style).is_some(),
+            "any_order": structural::value_style(style).is_some(),
         }),
     }
 }

@@ -13,7 +13,6 @@ use super::{
     SchemaEmitter,
     plan::{MOST_KEYS, MOST_LISTED, MemberAlternative},
     space::Punctuation,
-    states::ListFrame,
 };
 use crate::{
     grammar::{
@@ -71,7 +70,7 @@ impl SchemaEmitter<'_, '_> {
     pub(super) fn decided_object(&mut self, shape: &Rc<ObjectShape>, level: u32) -> Checked<ExprId> {
         let object = self.algebra.decided_object(shape)?;
         self.note_keys(object.regions.iter().map(|region| &region.keys));
-        let frame = ListFrame::object(level);
+        let frame = self.object_frame(level);
         let mut parts = Vec::new();
         for &(name, value) in &object.parts {
             let key = self.key(&object.members[as_index(name)].key)?;

@@ -17,7 +17,7 @@ use hashbrown::{HashMap, HashSet};
 
 use self::space::Punctuation;
 use super::{
-    NumberSet, StringSet, ValueSpelling, WrittenKeys,
+    NumberSet, StringSet, ValueSpelling, ValueStyle, WrittenKeys,
     algebra::{Algebra, Formula, FormulaId},
     document::NodeId,
     error::{Checked, PendingError, SchemaErrorKind, shortened},
@@ -38,8 +38,8 @@ pub(in crate::grammar) use space::around_arguments;
 
 /// Levels of nesting if each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;
-/// The characters that end a key without quotes.
-const PUNCTUATION: [char; 6] = [':', ',', '{', '}', '[', ']'];
+/// The characters that end a key without quotes: the first six, and in a call all.
+const PUNCTUATION: [char; 11] = [':', ',', '{', '}', '[', ']', '=', '(', ')', '"', '\''];
 /// Limit on the steps along schemas that are nothing but a reference.
 const MOST_ALIASES: usize = 64;
 
@@ -51,6 +51,8 @@ pub(super) struct SchemaEmitter<'a, 'o> {
     /// after new items.
     marks: HashMap<(Punctuation, u32, bool), ExprId>,
     spelling: ValueSpelling,
+    /// True while the arguments of a call in Python are written.
+    in_call: bool,
     /// The number of levels that values may have, if each level has rules of its own.
     levels: Option<u32>,
     rules: HashMap<(FormulaId, u32), String>,
@@ -107,6 +109,7 @@ pub(super) fn emit(
     };
     let mut emitter = SchemaEmitter {
         spelling: options.spelling(),
+        in_call: false,
         algebra,
         builder,
         marks: HashMap::new(),
@@ -156,6 +159,16 @@ pub(super) fn emit(
 impl SchemaEmitter<'_, '_> {
     /// Writes the start rule: the value, with the white space that may surround it.
     fn root(&mut self, id: FormulaId) -> Checked<()> {
+        if self.spelling.style == ValueStyle::Python {
+            // Rules of inner values are written later.
+            self.in_call = true;
+            let shape = self.algebra.expand(id)?;
+            let calls = shape.objects.iter().map(|object| self.object(object, 0, "arguments"));
+            let calls = calls.collect::<Checked<_>>()?;
+            self.in_call = false;
+            let body = self.alternatives(calls)?;
+            return self.define("root", body);
+        }
         let value = self.value(id, 0)?;
         let body = match self.algebra.options.white_space {
             WhiteSpace::Any => {
@@ -252,7 +265,8 @@ impl SchemaEmitter<'_, '_> {
             (self.span, self.node) = (span, node);
             self.algebra.stand_at(node);
             // Who reads a string takes the token's name for the token, so it is left out where there is room.
-            let marked = self.spelling.delimiter.map(|token| set.without(&regex_syntax::escape(token)));
+            let marked =
+                self.spelling.style.delimiter().map(|token| set.without(&regex_syntax::escape(token)));
             let common = self.algebra.automata.common;
             let mut emit = |set: &StringSet| set.emit_with(common, &mut self.builder, self.spelling, span);
             let written = match marked {
@@ -262,7 +276,7 @@ impl SchemaEmitter<'_, '_> {
             let mut written = self.algebra.fitting_strings(written)?;
             if self.key_sets.contains(&Rc::as_ptr(&set)) {
                 self.keys_are_terminals &= matches!(self.builder.expr(written), Expr::Pattern(_));
-            } else if let Some(token) = self.spelling.delimiter {
+            } else if let Some(token) = self.spelling.style.delimiter() {
                 let token = self.builder.special(token, span);
                 let token = token.map_err(|limit| PendingError::of_limit(node, limit))?;
                 written = self.sequence(vec![token, written, token])?;
@@ -285,13 +299,23 @@ impl SchemaEmitter<'_, '_> {
         Ok(expr)
     }
 
-    /// A key in quotes.
+    /// The keys that cannot stand without quotes, if keys stand so.
+    fn bare_keys(&self) -> Option<&'static str> {
+        match self.spelling.style {
+            ValueStyle::Delimited(_) => Some(r"^$|[\s:,{}\[\]]"),
+            ValueStyle::Python if self.in_call => Some(r#"^$|[\s:,{}\[\]=()"']"#),
+            _ => None,
+        }
+    }
+
+    /// A key.
     fn key(&mut self, key: &Rc<str>) -> Checked<ExprId> {
         if let Some(&known) = self.keys.get(key) {
             return Ok(known);
         }
-        if self.spelling.delimiter.is_some() {
-            if key.is_empty() || key.contains(|c: char| c.is_whitespace() || PUNCTUATION.contains(&c)) {
+        if self.bare_keys().is_some() {
+            let ends = &PUNCTUATION[..if self.in_call { PUNCTUATION.len() } else { 6 }];
+            if key.is_empty() || key.contains(|c: char| c.is_whitespace() || ends.contains(&c)) {
                 let reason = "a key with white space or punctuation of JSON cannot stand without quotes";
                 return Err(PendingError::new(SchemaErrorKind::Unsupported, self.node, None, reason));
             }
@@ -339,7 +363,13 @@ impl SchemaEmitter<'_, '_> {
         if let Some(&known) = self.literals.get(text) {
             return Ok(known);
         }
-        let expr = self.pattern(Pattern::literal(text.as_bytes()))?;
+        let written = match text {
+            _ if self.spelling.style != ValueStyle::Python => text,
+            "null" => "None",
+            "true" => "True",
+            _ => "False",
+        };
+        let expr = self.pattern(Pattern::literal(written.as_bytes()))?;
         self.literals.insert(text, expr);
         Ok(expr)
     }

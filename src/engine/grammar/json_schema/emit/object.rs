@@ -13,7 +13,7 @@ use crate::{
         DistinctKeys,
         any_order::{AnyOrder, AnyOrderPart},
         json_schema::{
-            StringSet,
+            StringSet, ValueSpelling, ValueStyle,
             algebra::{Formulas, ObjectShape},
             error::Checked,
             leaf::LeafError,
@@ -69,7 +69,7 @@ impl SchemaEmitter<'_, '_> {
         let any_order = self.algebra.options.order == Order::Any && free;
         let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();
         let mut members = Members { plan, named, others: None, level };
-        let frame = ListFrame::object(level);
+        let frame = self.object_frame(level);
         if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
     }
 
@@ -125,6 +125,16 @@ impl SchemaEmitter<'_, '_> {
         }
     }
 
+    /// The brackets of objects.
+    pub(super) fn object_frame(&self, level: u32) -> ListFrame {
+        let [open, close, empty] = if self.in_call {
+            [Punctuation::OpenCall, Punctuation::CloseCall, Punctuation::EmptyCall]
+        } else {
+            [Punctuation::OpenObject, Punctuation::CloseObject, Punctuation::EmptyObject]
+        };
+        ListFrame { open, close, empty, level, distinct: false }
+    }
+
     /// Writes a member: key, colon and value.
     pub(super) fn member(
         &mut self,
@@ -132,18 +142,27 @@ impl SchemaEmitter<'_, '_> {
         way: MemberAlternative,
         level: u32,
     ) -> Checked<(ExprId, u64)> {
-        let colon = self.mark(Punctuation::Colon, level)?;
+        let colon = if self.in_call { Punctuation::Equals } else { Punctuation::Colon };
+        let colon = self.mark(colon, level)?;
         let value = self.value(way.value, level + 1)?;
         Ok((self.sequence(vec![key, colon, value])?, way.found))
     }
 
     fn region(&mut self, region: &Region, level: u32) -> Checked<Vec<(ExprId, u64)>> {
-        let keys = match self.spelling.delimiter {
-            Some(_) => Rc::new(self.algebra.fitting(region.keys.without(r"^$|[\s:,{}\[\]]"))?),
+        let keys = match self.bare_keys() {
+            Some(others) => Rc::new(self.algebra.fitting(region.keys.without(others))?),
             None => region.keys.clone(),
         };
-        let key = self.string_set(&keys)?;
-        self.key_sets.insert(Rc::as_ptr(&keys));
+        let key = if self.in_call {
+            let spelling = ValueSpelling { style: ValueStyle::Delimited(""), ..self.spelling };
+            let common = self.algebra.automata.common;
+            let names = keys.emit_with(common, &mut self.builder, spelling, self.span);
+            let names = self.algebra.fitting(names)?;
+            self.as_rule("names", names)?
+        } else {
+            self.key_sets.insert(Rc::as_ptr(&keys));
+            self.string_set(&keys)?
+        };
         region.ways.iter().map(|&way| self.member(key, way, level)).collect()
     }
 }

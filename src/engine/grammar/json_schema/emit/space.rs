@@ -39,6 +39,11 @@ pub(super) enum Punctuation {
     EmptyArray,
     Comma,
     Colon,
+    /// Those of a call's arguments.
+    OpenCall,
+    CloseCall,
+    EmptyCall,
+    Equals,
 }
 
 /// The name of a mark's automaton with free runs of white space, bounded or not.
@@ -69,6 +74,10 @@ impl Punctuation {
             Self::EmptyArray => &[Byte(b'['), Run, Byte(b']')],
             Self::Comma => &[Run, Byte(b','), Run],
             Self::Colon => &[Run, Byte(b':'), Run],
+            Self::OpenCall => &[Byte(b'(')],
+            Self::CloseCall => &[Byte(b')')],
+            Self::EmptyCall => &[Byte(b'('), Byte(b')')],
+            Self::Equals => &[Byte(b'=')],
         }
     }
 
@@ -84,6 +93,10 @@ impl Punctuation {
             Self::EmptyArray => "empty-array",
             Self::Comma => "comma",
             Self::Colon => "colon",
+            Self::OpenCall => "open-call",
+            Self::CloseCall => "close-call",
+            Self::EmptyCall => "empty-call",
+            Self::Equals => "equals",
         }
     }
 
@@ -100,7 +113,7 @@ impl Punctuation {
             Self::OpenObject | Self::OpenArray | Self::Comma => signs + &indent(level + 1),
             Self::CloseObject | Self::CloseArray => indent(level) + &signs,
             Self::Colon => signs + " ",
-            Self::Around | Self::EmptyObject | Self::EmptyArray => signs,
+            _ => signs,
         }
     }
 

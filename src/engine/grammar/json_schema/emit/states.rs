@@ -64,12 +64,6 @@ pub(super) struct ListFrame {
 }
 
 impl ListFrame {
-    pub(super) fn object(level: u32) -> Self {
-        let (open, close, empty) =
-            (Punctuation::OpenObject, Punctuation::CloseObject, Punctuation::EmptyObject);
-        Self { open, close, empty, level, distinct: false }
-    }
-
     pub(super) fn array(level: u32, distinct: bool) -> Self {
         let (open, close, empty) = (Punctuation::OpenArray, Punctuation::CloseArray, Punctuation::EmptyArray);
         Self { open, close, empty, level, distinct }

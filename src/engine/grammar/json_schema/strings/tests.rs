@@ -7,14 +7,15 @@ use super::*;
 use crate::grammar::{
     Grammar, Span,
     json_schema::{
-        leaf::{Escapes, Numbers, ValueSpelling},
+        leaf::{Escapes, Numbers, ValueSpelling, ValueStyle},
         probe::{accepts, grammar},
     },
 };
 
-const ALL: ValueSpelling = ValueSpelling { escapes: Escapes::All, numbers: Numbers::Any, delimiter: None };
+const ALL: ValueSpelling =
+    ValueSpelling { escapes: Escapes::All, numbers: Numbers::Any, style: ValueStyle::Json };
 const MINIMAL: ValueSpelling =
-    ValueSpelling { escapes: Escapes::Minimal, numbers: Numbers::Any, delimiter: None };
+    ValueSpelling { escapes: Escapes::Minimal, numbers: Numbers::Any, style: ValueStyle::Json };
 
 fn emitted(set: &StringSet, spelling: ValueSpelling) -> Grammar {
     grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap())

@@ -45,7 +45,7 @@ pub(super) enum Style {
 impl Style {
     pub(super) fn of(spelling: ValueSpelling) -> Self {
         match spelling.escapes {
-            _ if spelling.delimiter.is_some() => Self::Plain,
+            _ if spelling.style.delimiter().is_some() => Self::Plain,
             Escapes::All => Self::All,
             Escapes::Minimal => Self::Minimal,
         }
