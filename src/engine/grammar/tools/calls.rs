@@ -11,7 +11,7 @@ use std::{
 
 use hashbrown::HashMap;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Deserializer, Value};
 
 use super::{Spelling, Tools, is_plain, spelling::CallLayout};
 use crate::grammar::{
@@ -252,21 +252,14 @@ impl<'t> Rest<'t> {
         let (mut json, mut depth) = (String::new(), 0_usize);
         while let Some(c) = self.text.chars().next().filter(|_| !self.is_begin_of(mark)) {
             if mark == "\"" && c == '"' {
-                let (string, behind) = self.text.split_at(end_of_string(self.text));
-                json.push_str(string);
-                self.text = behind;
+                json.push_str(&self.value().0);
             } else if self.eat(mark) {
                 let (inside, end) = self.until(&[mark]);
                 let string = Value::from(inside).to_string();
                 json.push_str(if end.is_some() { &string } else { &string[..string.len() - 1] });
             } else if signs.contains(c) || is_space(c) {
                 self.text = &self.text[c.len_utf8()..];
-                let sign = match c {
-                    '(' => '{',
-                    ')' => '}',
-                    '=' => ':',
-                    c => c,
-                };
+                let sign = "()=".find(c).map_or(c, |at| char::from(b"{}:"[at]));
                 json.push(sign);
                 depth += usize::from("{[".contains(sign));
                 depth = depth.saturating_sub(usize::from("}]".contains(sign)));
@@ -296,26 +289,11 @@ impl<'t> Rest<'t> {
 
     /// Takes a value of JSON, or as much of it as is there; true if it has ended.
     fn value(&mut self) -> (Cow<'t, str>, bool) {
-        let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-        for (at, byte) in self.text.bytes().enumerate() {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_string => escaped = true,
-                b'"' => in_string = !in_string,
-                _ if in_string => {}
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        let (value, rest) = self.text.split_at(at + 1);
-                        self.text = rest;
-                        return (value.trim_start().into(), true);
-                    }
-                }
-                _ => {}
-            }
-        }
-        (self.all().trim_start().into(), false)
+        let mut values = Deserializer::from_str(self.text).into_iter::<IgnoredAny>();
+        let is_whole = matches!(values.next(), Some(Ok(_)));
+        let (value, rest) = self.text.split_at(if is_whole { values.byte_offset() } else { self.text.len() });
+        self.text = rest;
+        (value.trim_start().into(), is_whole)
     }
 }
 
@@ -371,17 +349,6 @@ fn argument_value<'t>(
         str::to_owned,
     );
     Some((value, &rest.text[end + marks.end.len()..]))
-}
-
-/// The length of the string in quotes that the text begins with, or of all of it if the string has not ended.
-fn end_of_string(text: &str) -> usize {
-    let mut escaped = false;
-    let end = text.bytes().enumerate().skip(1).find(|&(_, byte)| {
-        let ends = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        ends
-    });
-    end.map_or(text.len(), |(at, _)| at + 1)
 }
 
 /// The place of the closing tag behind JSON: the first one outside of strings.

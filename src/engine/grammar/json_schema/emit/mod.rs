@@ -38,8 +38,6 @@ pub(in crate::grammar) use space::around_arguments;
 
 /// Levels of nesting if each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;
-/// The characters that end a key without quotes: the first six, and in a call all.
-const PUNCTUATION: [char; 11] = [':', ',', '{', '}', '[', ']', '=', '(', ')', '"', '\''];
 /// Limit on the steps along schemas that are nothing but a reference.
 const MOST_ALIASES: usize = 64;
 
@@ -299,11 +297,11 @@ impl SchemaEmitter<'_, '_> {
         Ok(expr)
     }
 
-    /// The keys that cannot stand without quotes, if keys stand so.
-    fn bare_keys(&self) -> Option<&'static str> {
+    /// The characters that end a key beside white space, where keys stand without quotes.
+    fn key_ends(&self) -> Option<&'static str> {
         match self.spelling.style {
-            ValueStyle::Delimited(_) => Some(r"^$|[\s:,{}\[\]]"),
-            ValueStyle::Python if self.in_call => Some(r#"^$|[\s:,{}\[\]=()"']"#),
+            ValueStyle::Delimited(_) => Some(":,{}[]"),
+            ValueStyle::Python if self.in_call => Some(":,{}[]=()\"'"),
             _ => None,
         }
     }
@@ -313,9 +311,8 @@ impl SchemaEmitter<'_, '_> {
         if let Some(&known) = self.keys.get(key) {
             return Ok(known);
         }
-        if self.bare_keys().is_some() {
-            let ends = &PUNCTUATION[..if self.in_call { PUNCTUATION.len() } else { 6 }];
-            if key.is_empty() || key.contains(|c: char| c.is_whitespace() || ends.contains(&c)) {
+        if let Some(ends) = self.key_ends() {
+            if key.is_empty() || key.contains(|c: char| c.is_whitespace() || ends.contains(c)) {
                 let reason = "a key with white space or punctuation of JSON cannot stand without quotes";
                 return Err(PendingError::new(SchemaErrorKind::Unsupported, self.node, None, reason));
             }

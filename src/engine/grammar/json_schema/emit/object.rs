@@ -149,8 +149,8 @@ impl SchemaEmitter<'_, '_> {
     }
 
     fn region(&mut self, region: &Region, level: u32) -> Checked<Vec<(ExprId, u64)>> {
-        let keys = match self.bare_keys() {
-            Some(others) => Rc::new(self.algebra.fitting(region.keys.without(others))?),
+        let keys = match self.key_ends().map(|ends| format!(r"^$|[\s{}]", regex_syntax::escape(ends))) {
+            Some(others) => Rc::new(self.algebra.fitting(region.keys.without(&others))?),
             None => region.keys.clone(),
         };
         let key = if self.in_call {

@@ -93,10 +93,7 @@ impl Punctuation {
             Self::EmptyArray => "empty-array",
             Self::Comma => "comma",
             Self::Colon => "colon",
-            Self::OpenCall => "open-call",
-            Self::CloseCall => "close-call",
-            Self::EmptyCall => "empty-call",
-            Self::Equals => "equals",
+            Self::OpenCall | Self::CloseCall | Self::EmptyCall | Self::Equals => "call",
         }
     }
 
