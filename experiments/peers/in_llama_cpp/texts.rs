@@ -74,6 +74,33 @@ fn notation<'a>(job: &'a Job, name: &str) -> Result<&'a str, Failed> {
     Ok(job.grammar["texts"][name].as_str().ok_or_else(|| format!("the grammar is not there in {name}"))?)
 }
 
+/// A grammar with dashes in the names of its rules, and each rule on a line: llama.cpp reads no others.
+fn for_llama_cpp(text: &str) -> String {
+    let (mut out, mut chars) = (String::new(), text.chars().peekable());
+    while let Some(c) = chars.next() {
+        match c {
+            '"' | '[' => {
+                let end = if c == '[' { ']' } else { c };
+                out.push(c);
+                while let Some(inside) = chars.next() {
+                    out.push(inside);
+                    match inside {
+                        '\\' => out.extend(chars.next()),
+                        _ if inside == end => break,
+                        _ => {}
+                    }
+                }
+            }
+            // Up to the end of the line, which may go on in the next one.
+            '#' => while chars.next_if(|&c| c != '\n').is_some() {},
+            '\n' if matches!(chars.peek(), Some(' ' | '\t')) => out.push(' '),
+            '_' => out.push('-'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 fn by_domino(drafts: bool, job: &Job) -> Result<(), Failed> {
     let mut options = LlamaCppOptions::default();
     (options.threads, options.context) = (Some(job.threads), Some(usize::try_from(CONTEXT)?));
@@ -137,7 +164,10 @@ fn by_samplers(way: &str, job: &Job) -> Result<(), Failed> {
                 let parser = factory.create_parser(lark);
                 Ok(Some(llguidance::Matcher::new(parser).into()))
             }
-            None if way == "gbnf" => Ok(Some(LlamaSampler::grammar(&model, notation(job, "gbnf")?, "root")?)),
+            None if way == "gbnf" => {
+                let text = for_llama_cpp(notation(job, "gbnf")?);
+                Ok(Some(LlamaSampler::grammar(&model, &text, "root")?))
+            }
             None => Ok(None),
         }
     };
