@@ -39,11 +39,11 @@ pub struct ValueSpelling {
     pub escapes: Escapes,
     /// The spellings of numbers.
     pub numbers: Numbers,
-    /// What values are written in.
+    /// The style of all values.
     pub style: ValueStyle,
 }
 
-/// What values are written in.
+/// A style of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ValueStyle {
     /// JSON.

@@ -158,7 +158,7 @@ pub struct SchemaOptions {
     pub documents: Vec<(String, String)>,
     /// True if the grammar becomes a part of another one, so that nothing can be said of whole texts.
     pub(super) part: bool,
-    /// What values are written in.
+    /// The style of values.
     pub(super) style: ValueStyle,
     /// True if no alternatives of objects are multiplied out as a trial, so that all are conditions.
     pub(super) untried: bool,
@@ -181,7 +181,7 @@ impl SchemaOptions {
         self
     }
 
-    /// Sets what values are written in.
+    /// Sets the style of values.
     pub(in crate::grammar) fn written_in(mut self, style: ValueStyle) -> Self {
         self.style = style;
         self

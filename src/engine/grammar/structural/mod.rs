@@ -42,7 +42,7 @@ pub(super) fn parse(
     translate::translate(text, &read, &schema_options(schemas), limits, automata)
 }
 
-/// What values are written in, by a style that has no tags around arguments.
+/// The style of values, by the name of one without tags around arguments.
 pub(super) fn value_style(style: &str) -> Option<ValueStyle> {
     match style {
         "" | "json" => Some(ValueStyle::Json),
@@ -104,7 +104,7 @@ struct JsonForm {
     any_order: bool,
     /// The greatest number of characters in a run of white space.
     most_space: Option<u8>,
-    /// What it is written in.
+    /// The style of its values.
     style: ValueStyle,
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Punctuation {
     EmptyArray,
     Comma,
     Colon,
-    /// Those of a call's arguments.
+    /// The opening bracket of a call's arguments.
     OpenCall,
     CloseCall,
     EmptyCall,
