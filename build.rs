@@ -27,6 +27,10 @@ fn main() {
 fn for_cards(out: &Path) {
     println!("cargo::rerun-if-env-changed=CUDA_HOME");
     println!("cargo::rerun-if-env-changed=CUDA_PATH");
+    // Candle's products with blocks are compiled for this one.
+    println!("cargo::rerun-if-env-changed=CUDA_COMPUTE_CAP");
+    let capability = env::var("CUDA_COMPUTE_CAP").unwrap_or_default();
+    println!("cargo::rustc-env=DOMINO_CUDA_COMPUTE_CAP={capability}");
     let home = ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(env::var_os).map(PathBuf::from);
     let nvcc = home.map(|home| home.join("bin/nvcc")).filter(|nvcc| nvcc.exists());
     let mut command = Command::new(nvcc.unwrap_or_else(|| "nvcc".into()));

@@ -274,15 +274,6 @@ impl TextRun {
         self.go_on(token, None, false)
     }
 
-    /// Reads the needed part of row `index` of kept rows: the logits of the tokens that may follow.
-    pub(super) fn among(&mut self, rows: &Kept<DecodeError>, index: usize) -> Result<Vec<f32>, DecodeError> {
-        let allowed = match &mut self.constraint {
-            Some(constraint) => timed(&mut self.stats.mask_time, || constraint.mask())?,
-            None => self.chooser.possible(),
-        };
-        timed(&mut self.stats.model_time, || rows.among(index, allowed))
-    }
-
     /// Can rows stay on a device, or are their numbers needed?
     pub(super) fn takes_kept(&self) -> bool {
         self.alternatives.is_none() && self.chooser.takes_kept(self.constraint.is_some())
@@ -556,11 +547,13 @@ impl<'a> PassRow<'a> {
         }
     }
 
-    /// Brings the row to memory; logits of tokens that cannot follow in `run` may be missing.
+    /// Brings the row to memory.
     pub(super) fn bring(self, run: &mut TextRun) -> Result<PassRow<'a>, DecodeError> {
         match self {
             Self::Here(row) => Ok(Self::Here(row)),
-            Self::There(KeptRow { rows, index, .. }) => Ok(Self::Here(run.among(rows, index)?.into())),
+            Self::There(KeptRow { rows, index, .. }) => {
+                Ok(Self::Here(timed(&mut run.stats.model_time, || rows.row(index))?.into()))
+            }
         }
     }
 }
@@ -579,20 +572,12 @@ impl<E: std::error::Error + Send + Sync + 'static> KeptRows for RowsOnDevice<E> 
         self.0.rows()
     }
 
-    fn likeliest(&self, index: usize, allowed: &TokenSet) -> Result<Option<TokenId>, DecodeError> {
-        self.0.likeliest(index, allowed).map_err(DecodeError::model)
-    }
-
     fn choose(&self, first: usize, choices: &[RowChoice<'_>]) -> Result<Option<Vec<RowAnswer>>, DecodeError> {
         self.0.choose(first, choices).map_err(DecodeError::model)
     }
 
     fn row(&self, index: usize) -> Result<Vec<f32>, DecodeError> {
         self.0.row(index).map_err(DecodeError::model)
-    }
-
-    fn among(&self, index: usize, allowed: &TokenSet) -> Result<Vec<f32>, DecodeError> {
-        self.0.among(index, allowed).map_err(DecodeError::model)
     }
 
     fn wait(&self) -> Result<(), DecodeError> {

@@ -71,6 +71,17 @@ pub enum ModelErrorKind {
         /// Bytes allowed or free.
         limit: u64,
     },
+    /// A card has no room for a model; found out before weights are read.
+    CardMemory {
+        /// Bytes of the weights, as they are kept there.
+        weights: u64,
+        /// Bytes of the keys and values of all texts.
+        cache: u64,
+        /// Tokens of each text.
+        context: usize,
+        /// Bytes free.
+        free: u64,
+    },
     /// The processor lacks the instructions asked for.
     Instructions(Instructions),
     /// The pass is over no tokens.
@@ -205,6 +216,17 @@ impl std::fmt::Display for ModelErrorKind {
                      context needs less",
                     needed.div_ceil(1_000_000),
                     limit / 1_000_000
+                )
+            }
+            Self::CardMemory { weights, cache, context, free } => {
+                let megabytes = [weights, cache].map(|bytes| bytes.div_ceil(1_000_000));
+                write!(
+                    f,
+                    "the card has no room: weights take {} MB, keys and values of {context} tokens {} MB, \
+                     and {} MB are free; a shorter context (--context) or a smaller model needs less",
+                    megabytes[0],
+                    megabytes[1],
+                    free / 1_000_000
                 )
             }
             Self::Instructions(asked) => {

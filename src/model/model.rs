@@ -243,14 +243,6 @@ pub trait KeptRows: Send {
     /// Number of rows.
     fn rows(&self) -> usize;
 
-    /// The token of the largest logit among the `allowed` tokens of row `index`; of equals, the one with the
-    /// lowest id. `None` if no token can be drawn: none is allowed, all allowed ones are at minus infinity,
-    /// or any logit is NaN or plus infinity. Entries past the allowed set's size (padding) do not count.
-    ///
-    /// # Errors
-    /// If there is no such row, or the device fails.
-    fn likeliest(&self, index: usize, allowed: &TokenSet) -> Result<Option<TokenId>, Self::Error>;
-
     /// Chooses a token from each row from `first` on, as many as there are choices, with one wait for all. Of
     /// equals the lowest id is chosen. Default: `None`, as these rows cannot do it; nothing was waited for.
     ///
@@ -266,17 +258,6 @@ pub trait KeptRows: Send {
     /// # Errors
     /// If there is no such row, or the device fails.
     fn row(&self, index: usize) -> Result<Vec<f32>, Self::Error>;
-
-    /// Copies row `index` for a draw from the `allowed` tokens. Other logits are as they are, or minus
-    /// infinity if no logit is NaN or plus infinity; so where few tokens are allowed, few numbers need be
-    /// copied. Default: the whole [row](Self::row).
-    ///
-    /// # Errors
-    /// If there is no such row, or the device fails.
-    fn among(&self, index: usize, allowed: &TokenSet) -> Result<Vec<f32>, Self::Error> {
-        let _ = allowed;
-        self.row(index)
-    }
 
     /// Waits until the rows are computed. Default: they already are.
     ///

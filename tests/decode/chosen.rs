@@ -88,11 +88,6 @@ impl KeptRows for ChoosingRows {
         self.logits.rows()
     }
 
-    fn likeliest(&self, index: usize, allowed: &TokenSet) -> Result<Option<TokenId>, ScriptedError> {
-        self.log.lock().unwrap().others += 1;
-        Ok(likeliest(self.logits.row(index).unwrap(), allowed))
-    }
-
     fn choose(
         &self,
         first: usize,

@@ -10,7 +10,6 @@ use domino::{
         candle::{Format, LoadOptions, ModelError, Placement, RandomModel, TensorModel},
     },
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
-    vocab::TokenSet,
 };
 
 use super::{
@@ -191,10 +190,6 @@ impl KeptRows for Lost {
 
     fn rows(&self) -> usize {
         1
-    }
-
-    fn likeliest(&self, _index: usize, _allowed: &TokenSet) -> Result<Option<TokenId>, ScriptedError> {
-        Err(ScriptedError::Scripted)
     }
 
     fn row(&self, _index: usize) -> Result<Vec<f32>, ScriptedError> {

@@ -113,8 +113,7 @@ impl Sampler {
 
     /// Draws like [`draw`](Self::draw), from row `index` of rows that are still where the model computed
     /// them. Where the rows can [choose](KeptRows::choose) only the token comes back, unless tokens are cut
-    /// off; elsewhere greedy choices are made there, and for draws the logits of the allowed tokens come
-    /// back, or the whole row if these are many. The token is the same either way.
+    /// off; elsewhere the row does. The token is the same either way.
     ///
     /// # Errors
     /// All of [`draw`](Self::draw), and if the rows cannot be read.
@@ -125,22 +124,14 @@ impl Sampler {
         allowed: &TokenSet,
         position: usize,
     ) -> Result<TokenId, KeptDrawError<R::Error>> {
-        let chosen = match self.choice(allowed, position) {
-            Some(choice) => rows.choose(index, &[choice]).map_err(KeptDrawError::Rows)?,
-            None => None,
-        };
-        let token = match chosen {
-            Some(answers) => answers.first().and_then(|answer| answer.token),
-            None if self.sampling.is_greedy() => {
-                rows.likeliest(index, allowed).map_err(KeptDrawError::Rows)?
-            }
-            None => None,
-        };
-        if let Some(token) = token {
+        if let Some(choice) = self.choice(allowed, position)
+            && let Some(answers) = rows.choose(index, &[choice]).map_err(KeptDrawError::Rows)?
+            && let Some(token) = answers.first().and_then(|answer| answer.token)
+        {
             return Ok(token);
         }
         // Without a token the row says why.
-        let row = rows.among(index, allowed).map_err(KeptDrawError::Rows)?;
+        let row = rows.row(index).map_err(KeptDrawError::Rows)?;
         self.draw(&row, allowed, position).map_err(KeptDrawError::Draw)
     }
 

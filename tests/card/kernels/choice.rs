@@ -3,7 +3,7 @@
 use domino::{
     TokenId,
     decode::{Sampler, Sampling},
-    model::{KeptRows, Rows, candle::Precision},
+    model::{KeptRows, RowChoice, Rows, candle::Precision},
     vocab::TokenSet,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -42,7 +42,9 @@ fn draws_from_kept_rows_are_those_from_rows() {
             }
         }
         assert!(others > 0, "masks and noise made a difference");
-        assert_eq!(rows.likeliest(0, &TokenSet::empty(vocabulary)).unwrap(), None);
-        assert_eq!(rows.likeliest(0, &TokenSet::empty(0)).unwrap(), None);
+        for size in [vocabulary, 0] {
+            let none = RowChoice { allowed: &TokenSet::empty(size), draw: None, near: None };
+            assert_eq!(rows.choose(0, &[none]).unwrap().unwrap()[0].token, None);
+        }
     }
 }

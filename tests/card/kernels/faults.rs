@@ -80,6 +80,30 @@ fn a_failure_while_a_model_is_loaded_says_what_can_be_done() {
     }
 }
 
+/// Before any weight is read, with what can be done about it.
+#[test]
+fn a_model_without_room_on_the_card_is_refused_by_what_it_takes() {
+    let place = Placement::emulated(false).with_precision(Precision::Bf16);
+    let mut options = LoadOptions::default();
+    options.context = Some(64);
+    options.memory_limit = Some(20_000);
+    let folder = TempDir::new().unwrap();
+    for entry in fs::read_dir(fixture("mistral_tied")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let error = TensorModel::load(folder.path(), &options, place).unwrap_err();
+    let ModelErrorKind::CardMemory { weights, cache, context: 64, free: 20_000 } = *error.kind() else {
+        panic!("{error}")
+    };
+    assert!(error.to_string().contains("--context"), "{error}");
+    // To the byte: with as much it is loaded.
+    options.memory_limit = Some(weights + cache - 1);
+    assert!(TensorModel::load(folder.path(), &options, place).is_err());
+    options.memory_limit = Some(weights + cache);
+    TensorModel::load(folder.path(), &options, place).unwrap();
+}
+
 #[test]
 fn a_full_memory_ends_one_text_and_others_go_on() {
     let prompt = some_tokens(4, 90);

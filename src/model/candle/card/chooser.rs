@@ -58,6 +58,19 @@ struct QueueAndRoom {
 }
 
 impl CardChooser {
+    /// The chooser of a place where there are no passes of our kernels, for models in these numbers.
+    ///
+    /// # Errors
+    /// If this build has no kernels for the device, or it has no room.
+    pub(in crate::model::candle) fn open(
+        place: Where,
+        device: &Device,
+        numbers: DType,
+        vocabulary: usize,
+    ) -> Result<Self> {
+        Self::new(place.open(device, numbers)?, device, vocabulary)
+    }
+
     /// Makes room for choices from rows of `vocabulary` logits: some MB of the device's memory.
     ///
     /// # Errors
@@ -86,8 +99,7 @@ impl CardChooser {
     /// If the tensor library fails.
     #[cfg(feature = "card-host")]
     pub(in crate::model::candle) fn emulated(vocabulary: usize, backwards: bool) -> Result<Self> {
-        let driver = Where::Host { backwards, failure: None }.open(&Device::Cpu, DType::F32)?;
-        Self::new(driver, &Device::Cpu, vocabulary)
+        Self::open(Where::Host { backwards, failure: None }, &Device::Cpu, DType::F32, vocabulary)
     }
 
     /// Queues other work before or after choices.
@@ -119,6 +131,16 @@ impl CardChooser {
             row += choices.len();
         }
         Ok(answers)
+    }
+
+    /// Copies rows (contiguous, in 32 bits) by the driver's own memory. Waits for them.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(in crate::model::candle) fn fetch(&self, rows: &Tensor) -> Result<Vec<f32>> {
+        let mut words = vec![0; rows.elem_count()];
+        self.with_driver(|driver| driver.read(driver.address(rows)?, &mut words))?;
+        Ok(words.into_iter().map(f32::from_bits).collect())
     }
 
     /// Chooses from all of `rows`, at most [`CHOICES`].

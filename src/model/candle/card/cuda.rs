@@ -38,6 +38,8 @@ const FIRST_WORDS: usize = 1 << 15;
 /// Words that all copies between two waits have room for, at most; one copy may be larger. Choices from 80
 /// rows of 256,000 tokens take fewer. Without a bound, passes that nobody chooses from would lock ever more.
 const MOST_WORDS: usize = 1 << 20;
+/// Words of cuBLAS' workspace: 64 MiB, twice what its manual advises for the largest cards.
+const WORKSPACE: usize = 1 << 24;
 
 /// The stages of passes up to their replay.
 enum Recording {
@@ -72,6 +74,9 @@ pub(super) struct CudaDriver {
     pinned: Option<PinnedWords>,
     /// Memory in its place, which the driver copies before a call returns.
     spare: Vec<u32>,
+    /// The memory that cuBLAS works in, the same in passes that are captured and in those that are not: it
+    /// chooses its kernels by the room that they have.
+    workspace: Tensor,
 }
 
 impl fmt::Debug for CudaDriver {
@@ -86,6 +91,7 @@ impl CudaDriver {
     /// # Errors
     /// If the device is no card, or the numbers are none of the kernels'.
     pub(super) fn new(device: &Device, numbers: DType) -> Result<Self> {
+        let workspace = Tensor::zeros(WORKSPACE, DType::U32, device)?;
         let device = device.as_cuda_device()?.clone();
         let numbers = match numbers {
             DType::F32 => blas::cudaDataType_t::CUDA_R_32F,
@@ -110,11 +116,18 @@ impl CudaDriver {
             counts: GraphCounts::default(),
             pinned: None,
             spare: Vec::new(),
+            workspace,
         };
         // A card or a driver that cannot take the kernels is found out before there is a text.
         driver.function("choose")?;
         driver.stream.context().bind_to_thread().map_err(Error::wrap)?;
         driver.pinned = PinnedWords::new(FIRST_WORDS);
+        let (handle, at) = (*driver.device.cublas_handle().handle(), driver.address(&driver.workspace)?);
+        #[expect(unsafe_code, reason = "cuBLAS trusts its arguments")]
+        // SAFETY: the tensor has as many words, and goes after the handle has forgotten it (`drop`).
+        unsafe { blas::cublasSetWorkspace_v2(handle, pointer(at), WORKSPACE * size_of::<u32>()) }
+            .result()
+            .map_err(Error::wrap)?;
         Ok(driver)
     }
 
@@ -230,7 +243,7 @@ impl Driver for CudaDriver {
                 blas::cudaDataType_t::CUDA_R_32F,
                 outputs,
                 blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
-                blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP,
+                blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
         }
         .map_err(Error::wrap)
@@ -311,6 +324,10 @@ impl Drop for CudaDriver {
         // said where they came up.
         let _ = self.stream.context().bind_to_thread();
         let _ = self.stream.synchronize();
+        let handle = *self.device.cublas_handle().handle();
+        #[expect(unsafe_code, reason = "cuBLAS trusts its arguments")]
+        // SAFETY: the stream is the handle's own. Setting it gives cuBLAS its own workspace back.
+        let _ = unsafe { cublas::result::set_stream(handle, self.stream.cu_stream().cast()) };
     }
 }
 

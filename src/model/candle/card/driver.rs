@@ -186,8 +186,8 @@ impl fmt::Display for CardFault {
                 "this program has no code for the card's compute capability; build it with CUDA_COMPUTE_CAP"
             }
             Self::Memory => {
-                "the card's memory is full; a shorter context, numbers of 16 bits (bf16) or a smaller model \
-                 need less"
+                "the card's memory is full; a shorter context (--context), numbers of 16 bits (bf16) or a \
+                 smaller model need less"
             }
             Self::Dead => {
                 "a kernel failed, and nothing on the card can be used any more: start the program again"

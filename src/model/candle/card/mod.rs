@@ -27,3 +27,5 @@ pub(super) use driver::HostFailure;
 pub(super) use engine::{CardEngine, CardMatrix, LayerWeights, ModelWeights, ROWS};
 pub use place::CardMode;
 pub(super) use place::Where;
+#[cfg(feature = "cuda")]
+pub(super) use place::runs_blocks;

@@ -131,6 +131,7 @@ fn blocks(
     kind: GgmlDType,
     place: &Place,
 ) -> std::result::Result<QMatMul, ModelError> {
+    place.check_blocks()?;
     let rows: usize = parts.iter().map(|(_, rows)| rows).sum();
     // Candle reads the bytes as blocks, whose halves must be aligned.
     let mut stored = Pages::default();

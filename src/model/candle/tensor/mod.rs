@@ -17,7 +17,7 @@ pub use rows::DeviceRows;
 
 use self::placement::Place;
 use self::transformer::{KvCache, TensorTransformer};
-use super::card::{CardEngine, ROWS};
+use super::card::{CardChooser, CardEngine, ROWS};
 use crate::ids::{TokenId, as_u64};
 use crate::limits::DEFAULT_CONTEXT;
 use crate::model::cpu::load::{LoadOptions, needs};
@@ -39,6 +39,8 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 pub struct TensorModel {
     // Dropped before the tensors that it has addresses of.
     engine: Option<CardEngine>,
+    /// The chooser of tokens on a card.
+    chooser: Option<CardChooser>,
     transformer: TensorTransformer,
     cache: KvCache,
 }
@@ -90,7 +92,7 @@ impl TensorModel {
                 ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into()
             );
         }
-        if place.kernels.is_some()
+        if place.passes
             && let Some(lack) = CardEngine::lacks(&config)
         {
             let reason = format!("{lack}; --card blocks runs such models, with texts that drafts may change");
@@ -100,27 +102,23 @@ impl TensorModel {
         let mut asked = options.clone();
         asked.context.get_or_insert(config.max_positions.min(DEFAULT_CONTEXT));
         let (context, _) = needs(weights, &config, ONE, &asked)?;
-        let weights_size = size(weights, &config, place)?;
-        let mut memory = MemoryEstimate::new(&config, KvFormat::F32, [context, context, 1], weights_size);
-        if place.is_cpu() && place.precision == DType::BF16 {
-            memory.pass = memory.pass.saturating_add(widened(&config));
-        }
-        let limit = options.memory_limit.or_else(available_memory).unwrap_or(u64::MAX);
-        // For a card there is one matrix at a time in the computer's memory.
-        if place.is_cpu() && memory.total() > limit {
-            return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
-        }
+        check_memory(size(weights, &config, place)?, &config, context, options.memory_limit, place)?;
         let sizes = [config.kv_heads, context, config.head_dim];
         let cache = KvCache::new(config.cache_layers(), sizes, place.precision, &place.device)?;
         let transformer = TensorTransformer::load(weights, config, context, place)?;
-        let engine = match place.kernels {
-            Some(on) => transformer
-                .weights(&cache)
-                .map(|weights| CardEngine::new(on, transformer.config(), context, &weights))
-                .transpose()?,
-            None => None,
+        let config = transformer.config();
+        let weights = transformer.weights(&cache).filter(|_| place.passes);
+        let engine = place.kernels.zip(weights);
+        let engine =
+            engine.map(|(on, weights)| CardEngine::new(on, config, context, &weights)).transpose()?;
+        let chooser = match (&engine, place.kernels) {
+            (Some(engine), _) => Some(engine.chooser()),
+            (None, Some(on)) => {
+                Some(CardChooser::open(on, &place.device, place.precision, config.vocabulary)?)
+            }
+            (None, None) => None,
         };
-        Ok(Self { engine, transformer, cache })
+        Ok(Self { engine, chooser, transformer, cache })
     }
 
     /// Tokens that the model was made for: the most that [`LoadOptions::context`] can ask for.
@@ -149,7 +147,7 @@ impl TensorModel {
     fn run(&mut self, tokens: &[u32], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
         let wanted = rows.count(tokens.len());
         match self.engine.take() {
-            None => Ok(DeviceRows::new(&self.run_tensors(tokens, wanted)?, None)?),
+            None => Ok(DeviceRows::new(&self.run_tensors(tokens, wanted)?, self.chooser.clone())?),
             Some(engine) => {
                 let rows = self.run_kernels(&engine, tokens, wanted);
                 self.engine = Some(engine);
@@ -197,8 +195,35 @@ impl TensorModel {
             parts.push(engine.pass(chunk, self.cache.len())?);
             self.cache.commit(chunk.len());
         }
-        Ok(DeviceRows::new(&parts, Some(engine.chooser()))?)
+        Ok(DeviceRows::new(&parts, self.chooser.clone())?)
     }
+}
+
+/// Refuses a model whose weights take `weights` bytes if there is no room for it. Of a card only weights and
+/// caches are counted, which are there to the byte; passes that find no room end in an error.
+///
+/// # Errors
+/// [`ModelErrorKind::Memory`], and [`ModelErrorKind::CardMemory`].
+fn check_memory(
+    weights: u64,
+    config: &Config,
+    context: usize,
+    limit: Option<u64>,
+    place: &Place,
+) -> Result<(), ModelErrorKind> {
+    let kv = if place.precision == DType::F32 { KvFormat::F32 } else { KvFormat::F16 };
+    let mut memory = MemoryEstimate::new(config, kv, [context, context, 1], weights);
+    let cache = memory.cache;
+    if place.kernels.is_some() {
+        let free = place.free().or(limit).unwrap_or(u64::MAX);
+        let fits = weights.saturating_add(cache) <= free;
+        return if fits { Ok(()) } else { Err(ModelErrorKind::CardMemory { weights, cache, context, free }) };
+    }
+    if place.precision == DType::BF16 {
+        memory.pass = memory.pass.saturating_add(widened(config));
+    }
+    let (needed, limit) = (memory.total(), limit.or_else(available_memory).unwrap_or(u64::MAX));
+    if needed <= limit { Ok(()) } else { Err(ModelErrorKind::Memory { needed, limit }) }
 }
 
 /// Bytes that all weights take at `place`. Reads none of them.

@@ -123,9 +123,9 @@ impl Placement {
             None => Device::Cpu,
         };
         let kernels = self.emulation.or(self.card.map(|_| Where::Card));
-        let kernels = kernels.filter(|_| self.mode == CardMode::Exact);
+        let passes = kernels.is_some() && self.mode == CardMode::Exact;
         // The kernels take no blocks.
-        Ok(Place { device, precision, unpacks: unpacks || kernels.is_some(), kernels, makes: false })
+        Ok(Place { device, precision, unpacks: unpacks || passes, kernels, passes, makes: false })
     }
 }
 
@@ -200,8 +200,10 @@ pub(super) struct Place {
     pub(super) precision: DType,
     /// Do quantised weights become numbers of the precision? Otherwise they stay in blocks.
     pub(super) unpacks: bool,
-    /// The device of kernels of our own; `None`: all passes are Candle's.
+    /// The device of kernels of our own. `None`: there are none.
     pub(super) kernels: Option<Where>,
+    /// Do they run passes over few tokens? Otherwise they only choose tokens.
+    pub(super) passes: bool,
     /// Are matrices of floats made here, of random numbers, and not read?
     pub(super) makes: bool,
 }
@@ -212,6 +214,37 @@ const PART: usize = 1 << 22;
 impl Place {
     pub(super) fn is_cpu(&self) -> bool {
         self.device.is_cpu()
+    }
+
+    /// Bytes that are free on the card. `None` if it is none, or does not say.
+    pub(super) fn free(&self) -> Option<u64> {
+        #[cfg(feature = "cuda")]
+        if let Ok(card) = self.device.as_cuda_device() {
+            let (free, _all) = card.cuda_stream().context().mem_get_info().ok()?;
+            return u64::try_from(free).ok();
+        }
+        None
+    }
+
+    /// Refuses blocks on a card that Candle's products with them were not compiled for.
+    ///
+    /// # Errors
+    /// If the device is such a card.
+    pub(super) fn check_blocks(&self) -> Result<(), ModelError> {
+        #[cfg(feature = "cuda")]
+        if let Ok(card) = self.device.as_cuda_device() {
+            let (built, context) = (env!("DOMINO_CUDA_COMPUTE_CAP"), card.cuda_stream());
+            let found = context.context().compute_capability().map_err(candle_core::Error::wrap)?;
+            if !crate::model::candle::card::runs_blocks(built, found) {
+                let reason = format!(
+                    "products with blocks were compiled for CUDA_COMPUTE_CAP={built}, and the card has \
+                     {}.{}; --card exact runs on any",
+                    found.0, found.1
+                );
+                return Err(ModelErrorKind::Device { device: "--card blocks".into(), reason }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Candle's name of a format, if rows of `inputs` weights in it stay in blocks here. Candle takes blocks
