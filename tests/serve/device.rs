@@ -1,4 +1,4 @@
-//! Servers whose model runs as tensors, as on a card: one text at a time, and the texts of `domino generate`.
+//! Servers whose model runs as tensors, as on a card: several texts at once, and those of `domino generate`.
 //! `--precision` runs the same code on the CPU.
 
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{MODEL, PERSON, Server, check, operators::logged, own};
 use crate::support::program::{domino, last_line};
 
 #[test]
-fn tensors_write_the_texts_of_the_program_one_after_the_other() {
+fn tensors_write_the_texts_of_the_program_at_once() {
     if !own() {
         return;
     }
@@ -39,13 +39,13 @@ fn tensors_write_the_texts_of_the_program_one_after_the_other() {
         }
     }
     assert_eq!(server.get("/health").body, "OK");
-    // All passes that carried a text on carried on one.
+    // Passes carried several texts on.
     let page = server.get("/metrics").body;
     let of = |name: &str| {
         let line = page.lines().find(|line| line.starts_with(&format!("domino_batch_size_{name} ")));
         line.unwrap().rsplit(' ').next().unwrap().parse::<f64>().unwrap()
     };
-    assert!(of("count") > 0.0 && of("sum") == of("count"), "{page}");
+    assert!(of("count") > 0.0 && of("sum") > of("count"), "{page}");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn tensors_take_drafts_and_long_prompts() {
     server.signal("-TERM");
     server.child.wait().unwrap();
     let log = log.join().unwrap();
-    assert!(log.contains("(cpu in f32, one text at a time)"), "{log}");
+    assert!(log.contains("(cpu in f32)"), "{log}");
 }
 
 #[test]
@@ -94,8 +94,6 @@ fn devices_that_cannot_be_used_are_told_as_by_generate() {
     for (flags, what) in [
         (["--device", "gpu", "--max-seqs", "1"], "cuda:INDEX"),
         (["--precision", "f8", "--max-seqs", "1"], "bf16"),
-        (["--precision", "f32", "--max-seqs", "2"], "one text at a time"),
-        (["--device", "cuda", "--max-seqs", "16"], "one text at a time"),
         (["--device", "cuda", "--kv-memory", "64"], "--kv-memory"),
     ] {
         let engine = ["serve", "--port", "0", "--model", MODEL, "--engine", "domino"];

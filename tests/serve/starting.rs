@@ -19,7 +19,7 @@ fn a_server_that_cannot_start_says_why() {
         (&["--model", bare], "has no tokenizer_config.json"),
         (&["--model", "no-such-folder"], "there is no no-such-folder"),
         (&["--model", MODEL, "--grammar-dir", "no-such-folder"], "cannot read no-such-folder"),
-        (&["--model", MODEL, "--port", "0", "--precision", "f16", "--max-seqs", "2"], "--max-seqs"),
+        (&["--model", MODEL, "--port", "0", "--precision", "f16", "--kv-memory", "64"], "not with --device"),
         (&["--model", MODEL, "--api-key", ""], "the API key is empty"),
         (&["--model", MODEL, "--port", "0", "--allow-origin", "*"], "is no origin"),
         (&["--model", MODEL, "--kv-memory", "1"], "--kv-memory"),

@@ -88,14 +88,6 @@ impl CandleBatch {
         Ok(())
     }
 
-    /// Refuses an input that cannot be run.
-    fn check(&self, input: &BatchInput<'_>) -> Result<(), ModelErrorKind> {
-        let Some(cache) = self.caches.get(input.sequence) else {
-            return Err(ModelErrorKind::NoSuchSequence(input.sequence));
-        };
-        check_tokens(input.tokens, self.vocabulary_size(), [cache.len(), cache.context()])
-    }
-
     /// Runs checked inputs, [`CHUNK`] tokens at a time; on error the caches may hold some of them.
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
         let width = self.vocabulary_size();
@@ -185,12 +177,9 @@ impl BatchModel for CandleBatch {
     }
 
     fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
-        for input in inputs {
-            self.check(input)?;
-        }
-        if let Some(sequence) = named_twice(inputs) {
-            return Err(ModelErrorKind::SequenceTwice(sequence).into());
-        }
+        check_inputs(inputs, self.vocabulary_size(), |sequence| {
+            self.caches.get(sequence).map(|cache| [cache.len(), cache.context()])
+        })?;
         self.give_back(inputs);
         let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
         // A pass over one token is too small to hand over as a whole: its output product alone is worth
@@ -249,8 +238,21 @@ pub(crate) fn forward_alone(
     all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
 }
 
+/// Refuses inputs that cannot be run: `caches` says how many tokens a sequence holds and has room for.
+pub(crate) fn check_inputs(
+    inputs: &[BatchInput<'_>],
+    vocabulary: usize,
+    caches: impl Fn(usize) -> Option<[usize; 2]>,
+) -> Result<(), ModelErrorKind> {
+    for input in inputs {
+        let cache = caches(input.sequence).ok_or(ModelErrorKind::NoSuchSequence(input.sequence))?;
+        check_tokens(input.tokens, vocabulary, cache)?;
+    }
+    named_twice(inputs).map_or(Ok(()), |sequence| Err(ModelErrorKind::SequenceTwice(sequence)))
+}
+
 /// Refuses tokens that a pass cannot run after `position` others, where there is room for `context`.
-pub(crate) fn check_tokens(
+fn check_tokens(
     tokens: &[TokenId],
     vocabulary: usize,
     [position, context]: [usize; 2],

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use domino::{
-    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    Compiler, Constraint, Grammar, Limits, Syntax, TokenId, Vocabulary,
     decode::{Decoder, Sampling},
     model::candle::{Precision, TensorModel},
     proposer::{CountProposer, DraftLength, Drafter, Guess, Learning, Prior, Propose, Site},
@@ -41,14 +41,18 @@ pub(super) fn vocabulary(size: usize) -> Vocabulary {
     numbers.end_of_text(token(size - 1)).build().unwrap()
 }
 
-fn decoder(name: &str) -> Decoder<TensorModel> {
+/// Numbers.
+pub(super) fn constraint(vocabulary: &Vocabulary) -> Constraint {
+    let grammar = Grammar::parse(Syntax::Gbnf, "root ::= ([0-9]+ \" \")*", &Limits::default()).unwrap();
+    Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint()
+}
+
+pub(super) fn decoder(name: &str) -> Decoder<TensorModel> {
     let card = emulated(&runner::fixture(name), Precision::Bf16);
     let vocabulary = vocabulary(domino::model::Model::vocabulary_size(&card));
-    let grammar = Grammar::parse(Syntax::Gbnf, "root ::= ([0-9]+ \" \")*", &Limits::default()).unwrap();
-    let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();
     Decoder::builder(card)
+        .constraint(constraint(&vocabulary))
         .vocabulary(vocabulary)
-        .constraint(compiled.constraint())
         .max_new_tokens(16)
         .build()
         .unwrap()

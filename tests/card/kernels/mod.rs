@@ -10,6 +10,7 @@ mod draws;
 mod faults;
 mod logits;
 mod lossless;
+mod several;
 mod shapes;
 
 use std::path::{Path, PathBuf};

@@ -19,8 +19,8 @@ use crate::{
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
-/// The engine is this program's own runner, which writes many texts at once on the CPU and one at a time on
-/// a card (--device), or the other one of the program (--engine).
+/// The engine is this program's own runner, on the CPU or on a card (--device), or the other one of the
+/// program (--engine).
 /// /v1/chat/completions and /v1/completions take a grammar:
 ///
 /// "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
@@ -244,6 +244,8 @@ impl LowServe {
 
 /// Texts that our own engine writes at once, unless told otherwise.
 const USUAL_TEXTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
+/// The same of models as tensors.
+const USUAL_TEXTS_OF_TENSORS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
 /// Flags of the model and its engine.
 #[derive(Debug, Clone, Args)]
@@ -402,10 +404,14 @@ impl LowEngine {
 }
 
 impl EngineArgs {
-    /// Texts that the engine writes at once. A model of tensors has one cache.
+    /// Texts that the engine writes at once. On a card the caches of all are there from the first on.
     pub(crate) fn texts(&self) -> NonZeroUsize {
-        let one = self.by.tensors().is_some() || self.text_engine().is_some();
-        self.flags.max_seqs.unwrap_or(if one { NonZeroUsize::MIN } else { USUAL_TEXTS })
+        let usual = match (self.by.tensors().is_some(), self.text_engine().is_some()) {
+            (_, true) => NonZeroUsize::MIN,
+            (true, _) => USUAL_TEXTS_OF_TENSORS,
+            _ => USUAL_TEXTS,
+        };
+        self.flags.max_seqs.unwrap_or(usual)
     }
 
     /// The other engine, if it runs the model and writes texts itself.
@@ -446,7 +452,7 @@ impl EngineArgs {
     }
 
     /// Refuses flags that an engine which writes texts itself does not know, and those that a model of
-    /// tensors cannot follow: it has one cache, which is as large as its context.
+    /// tensors cannot follow: its caches are as large as its context.
     ///
     /// # Errors
     /// If there is such a flag.
@@ -459,14 +465,9 @@ impl EngineArgs {
             }
             return engine.check(&self.wanted_texts());
         }
-        let tensors = self.by.tensors().is_some();
-        if tensors && self.flags.max_seqs.is_some_and(|texts| texts.get() > 1) {
-            return Err(BadInput::new("--max-seqs: one text at a time with --device cuda or --precision")
-                .hint("leave --max-seqs out, and requests wait for their turn"));
-        }
-        if tensors && self.flags.kv_memory.is_some() {
+        if self.by.tensors().is_some() && self.flags.kv_memory.is_some() {
             return Err(BadInput::new("--kv-memory: not with --device cuda or --precision")
-                .hint("leave it out; --context bounds the memory of the one text"));
+                .hint("leave it out; --max-seqs and --context bound the memory of texts"));
         }
         Ok(())
     }
@@ -507,15 +508,15 @@ mod tests {
     }
 
     #[test]
-    fn a_card_writes_one_text_at_a_time() {
+    fn a_card_has_room_for_four_texts_unless_more_are_asked_for() {
         for card in [["--device", "cuda"], ["--device", "cuda:3"], ["--precision", "bf16"]] {
             let checked = |more: &[&str]| {
                 let args = resolved(&[&card[..], more].concat()).unwrap();
                 (args.texts().get(), args.check().is_ok())
             };
-            assert_eq!(checked(&[]), (1, true));
-            assert_eq!(checked(&["--max-seqs", "1"]), (1, true));
-            assert!(!checked(&["--max-seqs", "2"]).1 && !checked(&["--kv-memory", "64"]).1);
+            assert_eq!(checked(&[]), (4, true));
+            assert_eq!(checked(&["--max-seqs", "9"]), (9, true));
+            assert!(!checked(&["--kv-memory", "64"]).1);
         }
         assert_eq!(resolved(&["--device", "cpu"]).unwrap().texts(), USUAL_TEXTS);
         // As everywhere.

@@ -187,7 +187,7 @@ async fn serve(
         writeln!(io::stdout(), "{ready}")?;
     }
     let how = command.engine.by.tensors();
-    let how = how.map_or_else(String::new, |_| format!(" ({device}, one text at a time)"));
+    let how = how.map_or_else(String::new, |_| format!(" ({device})"));
     note!("{} {name} on http://{address}/v1{how}", paint.green("serving"));
     let bounds = ConnectionBounds {
         patience: command.flags.limits.read_timeout,

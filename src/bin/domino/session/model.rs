@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use domino::decode::{DecodeError, DecodeErrorKind, Finish};
 use domino::model::candle::{
-    CandleBatch, CandleModel, LoadOptions, ModelDescription, ModelError, Placement, RandomModel, TensorModel,
+    CandleBatch, CandleModel, LoadOptions, ModelError, Placement, RandomModel, TensorModel,
 };
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
 use domino::model::{BatchModel, GraphCounts, Kept, Logits, Model, Rows};
@@ -208,17 +208,6 @@ pub(crate) fn tell_context(context: usize, made_for: usize, options: &LoadOption
     }
 }
 
-/// Says once what quantised weights take where the card's kernels have them unpacked. Reads the heads of the
-/// weights once more.
-fn tell_unpacking(path: &Path, place: Placement) {
-    let Ok(model) = ModelDescription::of_model(path) else { return };
-    if let Some(bytes) = place.unpacked(&model) {
-        let (precision, megabytes) = (place.precision, bytes.div_ceil(1_000_000));
-        remark!("note:", "quantised weights become {precision}: {megabytes} MB on the card");
-        remark!("hint:", "--card blocks keeps them as they are; drafts may change texts then");
-    }
-}
-
 /// A loaded model.
 pub(crate) type Runner = OtherModel;
 
@@ -247,7 +236,6 @@ impl Runner {
         let loaded = match by {
             RunBy::Stored => CandleModel::load(path, options).map(|model| own(model, CandleModel::made_for)),
             RunBy::Tensors(place) => {
-                tell_unpacking(path, place);
                 TensorModel::load(path, options, place).map(|model| own(model, TensorModel::made_for))
             }
             RunBy::Other { threads } => {
@@ -318,6 +306,12 @@ impl BatchRunner {
     ) -> Result<Self, BadInput> {
         if let RunBy::Other { threads } = by {
             return of_other(options, threads, |engine, wanted| engine.load_batch(path, texts, wanted));
+        }
+        if let Some(place) = by.tensors() {
+            let model = TensorModel::load_batch(path, texts, options, place);
+            let model = model.map_err(|error| bad_model(&error))?;
+            let traits = ModelTraits { made_for: model.made_for(), no_drafts: None };
+            return Ok(Self { model: Box::new(model), traits });
         }
         let model = CandleBatch::load(path, texts, options).map_err(|error| bad_model(&error))?;
         tell_idle_quantising(path, options);

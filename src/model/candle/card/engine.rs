@@ -25,6 +25,16 @@ pub(in crate::model::candle) struct CardEngine {
     plan: PassPlan,
 }
 
+/// A token of a pass.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::model::candle) struct CardRow {
+    pub(in crate::model::candle) token: u32,
+    /// Its position in its text.
+    pub(in crate::model::candle) position: usize,
+    /// The number of the text, by which its keys and values are found.
+    pub(in crate::model::candle) text: usize,
+}
+
 /// Most tokens of a pass.
 pub(in crate::model::candle) const ROWS: usize = 16;
 
@@ -53,19 +63,19 @@ impl CardEngine {
         Ok(Self { chooser: CardChooser::new(driver, device, config.vocabulary)?, plan })
     }
 
-    /// Runs up to [`ROWS`] tokens, the first of which is at `position`: writes their keys and values to the
-    /// cache, and returns their rows of logits (`[tokens, vocabulary]` in 32 bits). Does not wait.
+    /// Runs up to [`ROWS`] tokens: writes their keys and values to the cache, and returns their rows of
+    /// logits (`[tokens, vocabulary]` in 32 bits). A row sees those of its text before it. Does not wait.
     ///
     /// # Errors
     /// If there are more tokens, or the device fails.
-    pub(in crate::model::candle) fn pass(&self, tokens: &[u32], position: usize) -> Result<Tensor> {
-        let words = inputs(tokens, position)?;
+    pub(in crate::model::candle) fn pass(&self, rows: &[CardRow]) -> Result<Tensor> {
+        let words = inputs(rows)?;
         self.chooser.with_driver(|driver| {
             driver.write(self.plan.inputs(), words.len(), &mut |room| room.copy_from_slice(&words))?;
             driver.run(&|driver| self.plan.queue(driver))
         })?;
         // The next pass writes its rows where these are.
-        self.plan.logits.narrow(0, 0, tokens.len())?.force_contiguous()
+        self.plan.logits.narrow(0, 0, rows.len())?.force_contiguous()
     }
 
     /// Counts how passes were run; `None` where nothing records them.
@@ -223,21 +233,22 @@ impl PassPlan {
     }
 }
 
-/// The words of a pass' inputs: how many rows count, and a token and a position for each row of [`WIDTH`].
+/// The words of a pass' inputs: how many rows count, and a token, a position and a text for each row of
+/// [`WIDTH`].
 ///
 /// # Errors
 /// If there are more tokens than rows, or positions past 32 bits.
-pub(super) fn inputs(tokens: &[u32], position: usize) -> Result<Vec<u32>> {
-    let width = usize::try_from(WIDTH)?;
-    let count = u32::try_from(tokens.len())?;
-    if count > WIDTH {
-        candle_core::bail!("{count} tokens in a pass of {WIDTH}");
+fn inputs(rows: &[CardRow]) -> Result<Vec<u32>> {
+    if rows.len() > ROWS {
+        candle_core::bail!("{} tokens in a pass of {ROWS}", rows.len());
     }
-    let first = u32::try_from(position)?;
-    let padding = |count: usize| std::iter::repeat_n(0, width - count);
-    let tokens_of_rows = tokens.iter().copied().chain(padding(tokens.len()));
-    let positions = (first..first.saturating_add(count)).chain(padding(tokens.len()));
-    Ok(std::iter::once(count).chain(tokens_of_rows).chain(positions).collect())
+    let mut words = vec![0; 1 + 3 * ROWS];
+    words[0] = u32::try_from(rows.len())?;
+    for (index, row) in rows.iter().enumerate() {
+        let word = [row.token, u32::try_from(row.position)?, u32::try_from(row.text)?];
+        (0..3).for_each(|column| words[1 + column * ROWS + index] = word[column]);
+    }
+    Ok(words)
 }
 
 impl CardShape {
@@ -307,8 +318,8 @@ impl Buffers {
         let queries = config.heads * config.head_dim;
         let parts = config.heads * usize::try_from(SPLITS)? * (config.head_dim + 2);
         Ok(Self {
-            // A count, and two words a row, rounded up.
-            inputs: room(DType::U32, 3)?,
+            // A count, and three words a row, rounded up.
+            inputs: room(DType::U32, 4)?,
             x: room(DType::F32, config.hidden)?,
             hidden: room(numbers, config.hidden)?,
             qkv: room(DType::F32, queries + 2 * config.kv_heads * config.head_dim)?,
@@ -466,7 +477,7 @@ pub(in crate::model::candle) struct LayerWeights {
     /// Gate, up.
     pub(in crate::model::candle) gate_up: CardMatrix,
     pub(in crate::model::candle) down: CardMatrix,
-    /// `[kv_heads, context, head_dim]`.
+    /// Those of the first text, `[kv_heads, context, head_dim]`; other texts' lie behind.
     pub(in crate::model::candle) keys: Tensor,
     pub(in crate::model::candle) values: Tensor,
 }
@@ -507,9 +518,11 @@ mod plan_tests {
 
     #[test]
     fn inputs_of_a_pass_are_padded_to_its_width() {
-        let words = inputs(&[7, 8], 5).unwrap();
-        assert_eq!((words.len(), &words[..4], &words[17..20]), (33, &[2, 7, 8, 0][..], &[5, 6, 0][..]));
-        assert!(inputs(&[0; 17], 0).is_err());
-        assert_eq!(inputs(&[1; 16], 0).unwrap()[32], 15);
+        let row = |token, position, text| CardRow { token, position, text };
+        let words = inputs(&[row(7, 5, 3), row(8, 6, 2)]).unwrap();
+        assert_eq!((words.len(), &words[..4], &words[17..20]), (49, &[2, 7, 8, 0][..], &[5, 6, 0][..]));
+        assert_eq!(words[33..36], [3, 2, 0]);
+        assert!(inputs(&[row(0, 0, 0); 17]).is_err());
+        assert_eq!(inputs(&[row(1, 9, 4); 16]).unwrap()[48], 4);
     }
 }

@@ -24,7 +24,7 @@ pub(super) use chooser::CardChooser;
 pub use driver::CardFault;
 #[cfg(feature = "card-host")]
 pub(super) use driver::HostFailure;
-pub(super) use engine::{CardEngine, CardMatrix, LayerWeights, ModelWeights, ROWS};
+pub(super) use engine::{CardEngine, CardMatrix, CardRow, LayerWeights, ModelWeights, ROWS};
 pub use place::CardMode;
 pub(super) use place::Where;
 #[cfg(feature = "cuda")]

@@ -17,20 +17,18 @@ pub use rows::DeviceRows;
 
 use self::placement::Place;
 use self::transformer::{KvCache, TensorTransformer};
-use super::card::{CardChooser, CardEngine, ROWS};
+use super::card::{CardChooser, CardEngine, CardRow, ROWS};
 use crate::ids::{TokenId, as_u64};
 use crate::limits::DEFAULT_CONTEXT;
+use crate::model::cpu::batch::{ONLY, check_inputs};
 use crate::model::cpu::load::{LoadOptions, needs};
-use crate::model::cpu::{CHUNK, MemoryEstimate, available_memory, batch::check_tokens, transformer::tensors};
+use crate::model::cpu::{CHUNK, MemoryEstimate, available_memory, transformer::tensors};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::files::random::{RandomModel, RandomWeights};
 use crate::model::files::{config::Config, weights::Weights, with_weights};
-use crate::model::{GraphCounts, Kept, Logits, Model, Rows, formats::KvFormat};
+use crate::model::{BatchInput, BatchModel, GraphCounts, Kept, Logits, Model, Rows, formats::KvFormat};
 
-/// Sequences in the cache.
-const ONE: NonZeroUsize = NonZeroUsize::MIN;
-
-/// A model with its cache, as tensors of a device.
+/// A model with its caches, as tensors of a device. As a [`Model`] it has its first sequence.
 ///
 /// On a card with [`CardMode::Exact`](super::CardMode::Exact) rows do not depend on what shares a pass.
 /// Otherwise they do in their last bits, unlike those of [`CandleModel`](super::CandleModel): products are
@@ -42,7 +40,7 @@ pub struct TensorModel {
     /// The chooser of tokens on a card.
     chooser: Option<CardChooser>,
     transformer: TensorTransformer,
-    cache: KvCache,
+    caches: Vec<KvCache>,
 }
 
 impl TensorModel {
@@ -59,8 +57,23 @@ impl TensorModel {
         options: &LoadOptions,
         placement: Placement,
     ) -> Result<Self, ModelError> {
+        Self::load_batch(path, NonZeroUsize::MIN, options, placement)
+    }
+
+    /// Loads a model with room for `sequences` texts, each of the whole context.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub fn load_batch(
+        path: impl AsRef<Path>,
+        sequences: NonZeroUsize,
+        options: &LoadOptions,
+        placement: Placement,
+    ) -> Result<Self, ModelError> {
         let place = placement.open(options.exact_products)?;
-        with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options, &place))
+        with_weights(path.as_ref(), |weights, config| {
+            Self::from_weights(weights, config, sequences, options, &place)
+        })
     }
 
     /// A model of random weights, the same as [`CandleModel::random`](super::CandleModel::random) makes. On a
@@ -75,12 +88,14 @@ impl TensorModel {
     ) -> Result<Self, ModelError> {
         let mut place = placement.open(options.exact_products)?;
         place.makes = placement.card.is_some();
-        Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options, &place)
+        let mut weights = RandomWeights::new(model.format);
+        Self::from_weights(&mut weights, model.config()?, NonZeroUsize::MIN, options, &place)
     }
 
     fn from_weights(
         weights: &mut dyn Weights,
         config: Config,
+        sequences: NonZeroUsize,
         options: &LoadOptions,
         place: &Place,
     ) -> Result<Self, ModelError> {
@@ -101,24 +116,24 @@ impl TensorModel {
         // The cache is as large as the context from the first on.
         let mut asked = options.clone();
         asked.context.get_or_insert(config.max_positions.min(DEFAULT_CONTEXT));
-        let (context, _) = needs(weights, &config, ONE, &asked)?;
-        check_memory(size(weights, &config, place)?, &config, context, options.memory_limit, place)?;
+        let (context, _) = needs(weights, &config, sequences, &asked)?;
+        let (taken, texts) = (size(weights, &config, place)?, sequences.get());
+        check_memory(taken, &config, [context, texts], options.memory_limit, place)?;
         let sizes = [config.kv_heads, context, config.head_dim];
-        let cache = KvCache::new(config.cache_layers(), sizes, place.precision, &place.device)?;
+        let (layers, device) = (config.cache_layers(), &place.device);
+        let caches = KvCache::several(texts, layers, sizes, place.precision, device)?;
         let transformer = TensorTransformer::load(weights, config, context, place)?;
         let config = transformer.config();
-        let weights = transformer.weights(&cache).filter(|_| place.passes);
-        let engine = place.kernels.zip(weights);
+        let weights = caches.first().and_then(|first| transformer.weights(first));
+        let engine = place.kernels.zip(weights).filter(|_| place.passes);
         let engine =
             engine.map(|(on, weights)| CardEngine::new(on, config, context, &weights)).transpose()?;
         let chooser = match (&engine, place.kernels) {
             (Some(engine), _) => Some(engine.chooser()),
-            (None, Some(on)) => {
-                Some(CardChooser::open(on, &place.device, place.precision, config.vocabulary)?)
-            }
+            (None, Some(on)) => Some(CardChooser::open(on, device, place.precision, config.vocabulary)?),
             (None, None) => None,
         };
-        Ok(Self { engine, chooser, transformer, cache })
+        Ok(Self { engine, chooser, transformer, caches })
     }
 
     /// Tokens that the model was made for: the most that [`LoadOptions::context`] can ask for.
@@ -133,69 +148,93 @@ impl TensorModel {
     /// # Errors
     /// Those of [`forward`](Model::forward).
     pub fn launch(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
-        check_tokens(tokens, self.vocabulary_size(), [self.cache.len(), self.cache.context()])?;
-        let position = self.position();
-        let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
-        let launched = self.run(&tokens, rows);
+        let mut launched = self.launch_all(&[BatchInput { sequence: ONLY, tokens, rows }])?;
+        launched.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
+    }
+
+    /// Runs inputs, whose rows stay on the device. On an error all caches are as before.
+    fn launch_all(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<DeviceRows>, ModelError> {
+        check_inputs(inputs, self.transformer.config().vocabulary, |sequence| {
+            self.caches.get(sequence).map(|cache| [cache.len(), cache.context()])
+        })?;
+        let before = self.lens();
+        let launched = self.run(inputs);
         if launched.is_err() {
-            self.cache.truncate(position);
+            self.go_back(&before);
         }
         launched
     }
 
-    /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
-    fn run(&mut self, tokens: &[u32], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
-        let wanted = rows.count(tokens.len());
-        match self.engine.take() {
-            None => Ok(DeviceRows::new(&self.run_tensors(tokens, wanted)?, self.chooser.clone())?),
-            Some(engine) => {
-                let rows = self.run_kernels(&engine, tokens, wanted);
-                self.engine = Some(engine);
-                rows
+    /// Numbers of tokens that the caches hold.
+    fn lens(&self) -> Vec<usize> {
+        self.caches.iter().map(KvCache::len).collect()
+    }
+
+    /// Takes all caches back to as many tokens.
+    fn go_back(&mut self, lens: &[usize]) {
+        self.caches.iter_mut().zip(lens).for_each(|(cache, &len)| cache.truncate(len));
+    }
+
+    /// Runs checked inputs; on error the caches may hold some of them. Each has at least one row.
+    ///
+    /// Kernels of our own run the tokens of all inputs in the same passes, but for what comes before the
+    /// wanted rows where that is long. Which tokens Candle runs, and in which chunks, is decided by those
+    /// before the wanted rows alone: a draft, whose rows are all wanted, changes no bit of the rest.
+    fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<DeviceRows>, ModelError> {
+        let (mut parts, mut rows) = (Vec::with_capacity(inputs.len()), Vec::new());
+        for &BatchInput { sequence, tokens, rows: asked } in inputs {
+            let wanted = asked.count(tokens.len()).max(1);
+            let mut rest: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
+            if self.engine.is_none() {
+                parts.push((self.run_tensors(sequence, &rest, wanted)?, 0..0));
+                continue;
             }
+            if rest.len() - wanted > ROWS {
+                let last = rest.split_off(rest.len() - wanted);
+                self.run_tensors(sequence, &rest, 0)?;
+                rest = last;
+            }
+            let positions = self.caches[sequence].len()..;
+            let row = |(&token, position)| CardRow { token, position, text: sequence };
+            rows.extend(rest.iter().zip(positions).map(row));
+            parts.push((Vec::new(), rows.len() - wanted..rows.len()));
+            self.caches[sequence].commit(rest.len());
         }
+        let passes = self.engine.iter().flat_map(|engine| rows.chunks(ROWS).map(|rows| engine.pass(rows)));
+        let passes: Vec<Tensor> = passes.collect::<Result<_, _>>()?;
+        let rows = parts.into_iter().map(|(mut parts, range)| {
+            for (pass, first) in passes.iter().zip((0..).step_by(ROWS)) {
+                let (from, to) = (range.start.max(first), range.end.min(first + ROWS));
+                if from < to {
+                    parts.push(pass.narrow(0, from - first, to - from)?);
+                }
+            }
+            Ok::<_, ModelError>(DeviceRows::new(&parts, self.chooser.clone())?)
+        });
+        rows.collect()
     }
 
     /// Runs tokens by Candle's operations, and returns the last `wanted` rows, in parts.
-    fn run_tensors(&mut self, tokens: &[u32], wanted: usize) -> Result<Vec<Tensor>, ModelError> {
+    fn run_tensors(
+        &mut self,
+        sequence: usize,
+        tokens: &[u32],
+        wanted: usize,
+    ) -> Result<Vec<Tensor>, ModelError> {
         let mut parts = Vec::new();
         let mut later = tokens.len();
+        let cache = &mut self.caches[sequence];
         for chunk in tokens.chunks(CHUNK) {
             later -= chunk.len();
             let wanted = wanted.saturating_sub(later).min(chunk.len());
             // A chunk without wanted rows makes one all the same.
-            let made = self.transformer.forward(chunk, wanted.max(1), &self.cache)?;
+            let made = self.transformer.forward(chunk, wanted.max(1), cache)?;
             if wanted > 0 {
                 parts.push(made);
             }
-            self.cache.commit(chunk.len());
+            cache.commit(chunk.len());
         }
         Ok(parts)
-    }
-
-    /// Runs tokens by kernels of our own, but for what comes before the wanted rows where that is long.
-    ///
-    /// Which tokens Candle runs, and in which chunks, is decided by those before the wanted rows alone: a
-    /// draft, whose rows are all wanted, changes no bit of the rest.
-    fn run_kernels(
-        &mut self,
-        engine: &CardEngine,
-        tokens: &[u32],
-        wanted: usize,
-    ) -> Result<DeviceRows, ModelError> {
-        let (before, last) = tokens.split_at(tokens.len() - wanted.max(1));
-        if before.len() > ROWS {
-            self.run_tensors(before, 0)?;
-        } else if !before.is_empty() {
-            engine.pass(before, self.cache.len())?;
-            self.cache.commit(before.len());
-        }
-        let mut parts = Vec::new();
-        for chunk in last.chunks(ROWS) {
-            parts.push(engine.pass(chunk, self.cache.len())?);
-            self.cache.commit(chunk.len());
-        }
-        Ok(DeviceRows::new(&parts, self.chooser.clone())?)
     }
 }
 
@@ -207,12 +246,13 @@ impl TensorModel {
 fn check_memory(
     weights: u64,
     config: &Config,
-    context: usize,
+    [context, texts]: [usize; 2],
     limit: Option<u64>,
     place: &Place,
 ) -> Result<(), ModelErrorKind> {
     let kv = if place.precision == DType::F32 { KvFormat::F32 } else { KvFormat::F16 };
-    let mut memory = MemoryEstimate::new(config, kv, [context, context, 1], weights);
+    let mut memory =
+        MemoryEstimate::new(config, kv, [context, context.saturating_mul(texts), texts], weights);
     let cache = memory.cache;
     if place.kernels.is_some() {
         let free = place.free().or(limit).unwrap_or(u64::MAX);
@@ -263,11 +303,11 @@ impl Model for TensorModel {
     }
 
     fn position(&self) -> usize {
-        self.cache.len()
+        self.caches[ONLY].len()
     }
 
     fn context(&self) -> usize {
-        self.cache.context()
+        self.caches[ONLY].context()
     }
 
     fn vocabulary_size(&self) -> usize {
@@ -280,12 +320,8 @@ impl Model for TensorModel {
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
-        let position = self.position();
-        let fetched = self.launch(tokens, rows)?.fetch();
-        if fetched.is_err() {
-            self.cache.truncate(position);
-        }
-        fetched
+        let mut all = BatchModel::forward(self, &[BatchInput { sequence: ONLY, tokens, rows }])?;
+        all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
     }
 
     fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
@@ -293,10 +329,48 @@ impl Model for TensorModel {
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
-        if position > self.position() {
-            return Err(ModelErrorKind::PastEnd { asked: position, position: self.position() }.into());
+        BatchModel::truncate(self, ONLY, position)
+    }
+}
+
+impl BatchModel for TensorModel {
+    type Error = ModelError;
+
+    fn sequences(&self) -> usize {
+        self.caches.len()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        self.caches.get(sequence).map_or(0, KvCache::len)
+    }
+
+    fn context(&self) -> usize {
+        self.caches[ONLY].context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.transformer.config().vocabulary
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
+        let before = self.lens();
+        let launched = self.launch_all(inputs)?;
+        let rows = launched.iter().zip(inputs);
+        let rows: Result<Vec<Logits>, ModelError> = rows
+            .map(|(rows, input)| Ok(rows.fetch()?.part(0, input.rows.count(input.tokens.len()))))
+            .collect();
+        if rows.is_err() {
+            self.go_back(&before);
         }
-        self.cache.truncate(position);
+        rows
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
+        let cache = self.caches.get_mut(sequence).ok_or(ModelErrorKind::NoSuchSequence(sequence))?;
+        if position > cache.len() {
+            return Err(ModelErrorKind::PastEnd { asked: position, position: cache.len() }.into());
+        }
+        cache.truncate(position);
         Ok(())
     }
 }

@@ -4,7 +4,6 @@ use std::{fmt, str::FromStr};
 
 use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
-use crate::model::candle::ModelDescription;
 #[cfg(feature = "card-host")]
 use crate::model::candle::card::HostFailure;
 use crate::model::candle::card::{CardFault, CardMode, Where};
@@ -83,22 +82,6 @@ impl Placement {
     #[must_use]
     pub fn with_precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
-    }
-
-    /// Bytes that a model's quantised weights take here once they are unpacked. `None` if none are: weights
-    /// of floats, the CPU, or [`CardMode::Blocks`].
-    #[must_use]
-    pub fn unpacked(self, model: &ModelDescription) -> Option<u64> {
-        if self.mode == CardMode::Blocks || self.card.is_none() && self.emulation.is_none() {
-            return None;
-        }
-        let each = match self.precision {
-            Precision::F32 => 4,
-            Precision::F16 | Precision::Bf16 => 2,
-        };
-        let quantised = model.formats.iter().filter(|share| share.format.is_quantised());
-        let parameters = quantised.fold(0_u64, |sum, share| sum.saturating_add(share.parameters));
-        (parameters > 0).then(|| parameters.saturating_mul(each))
     }
 
     /// Opens the device; `unpacks`: quantised weights are to become numbers of the precision.
@@ -311,24 +294,6 @@ mod tests {
         for precision in [Precision::F32, Precision::F16, Precision::Bf16] {
             assert_eq!(precision.to_string().parse(), Ok(precision));
         }
-    }
-
-    #[test]
-    fn unpacked_weights_are_counted_where_kernels_take_no_blocks() {
-        let model = |name: &str| {
-            let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/model");
-            ModelDescription::of_model(std::path::Path::new(fixtures).join(name)).unwrap()
-        };
-        let floats = model("mistral_tied");
-        let mut quantised = floats.clone();
-        quantised.formats[0].format = Format::Q4K;
-        let parameters = quantised.formats[0].parameters;
-        let card = Placement::cuda(0);
-        assert_eq!(card.unpacked(&floats), None);
-        assert_eq!(card.unpacked(&quantised), Some(2 * parameters));
-        assert_eq!(card.with_precision(Precision::F32).unpacked(&quantised), Some(4 * parameters));
-        assert_eq!(card.with_mode(CardMode::Blocks).unpacked(&quantised), None);
-        assert_eq!(Placement::CPU.unpacked(&quantised), None);
     }
 
     #[test]

@@ -373,21 +373,29 @@ pub(in crate::model::candle) struct KvCache {
 }
 
 impl KvCache {
-    /// An empty cache for `context` tokens. Allocates `2 * layers * kv_heads * context * head_dim` numbers.
+    /// Empty caches of `texts` texts, each for `context` tokens: `2 * layers * kv_heads * context * head_dim`
+    /// numbers. Those of a layer are parts of one tensor, one text behind the other.
     ///
     /// # Errors
     /// If the tensors cannot be made.
-    pub(in crate::model::candle) fn new(
+    pub(in crate::model::candle) fn several(
+        texts: usize,
         layers: usize,
         [kv_heads, context, head_dim]: [usize; 3],
         numbers: DType,
         device: &Device,
-    ) -> Result<Self> {
-        let zeros = || Tensor::zeros((kv_heads, context, head_dim), numbers, device);
-        let layers = (0..layers)
-            .map(|_| Ok(LayerCache { keys: zeros()?, values: zeros()? }))
-            .collect::<Result<_>>()?;
-        Ok(Self { layers, context, len: 0 })
+    ) -> Result<Vec<Self>> {
+        let mut all: Vec<Self> =
+            (0..texts).map(|_| Self { layers: Vec::with_capacity(layers), context, len: 0 }).collect();
+        for _ in 0..layers {
+            let zeros = || Tensor::zeros((texts * kv_heads, context, head_dim), numbers, device);
+            let (keys, values) = (zeros()?, zeros()?);
+            for (text, cache) in all.iter_mut().enumerate() {
+                let part = |whole: &Tensor| whole.narrow(0, text * kv_heads, kv_heads);
+                cache.layers.push(LayerCache { keys: part(&keys)?, values: part(&values)? });
+            }
+        }
+        Ok(all)
     }
 
     /// Number of tokens held.
@@ -448,7 +456,10 @@ mod tests {
 
     #[test]
     fn the_cache_holds_committed_and_not_truncated_positions() {
-        let mut cache = KvCache::new(1, [2, 5, 4], DType::F32, &Device::Cpu).unwrap();
+        let mut caches = KvCache::several(2, 1, [2, 5, 4], DType::F32, &Device::Cpu).unwrap();
+        let other = caches.pop().unwrap();
+        other.extend(0, &filled(7.0, 5), &filled(7.0, 5), 0).unwrap();
+        let mut cache = caches.pop().unwrap();
         let (keys, _) = cache.extend(0, &filled(1.0, 3), &filled(1.0, 3), 0).unwrap();
         assert_eq!(keys.dims(), [2, 3, 4]);
         cache.commit(3);
@@ -458,6 +469,9 @@ mod tests {
         let (_, values) = cache.extend(0, &filled(2.0, 1), &filled(2.0, 1), 0).unwrap();
         let values: Vec<Vec<Vec<f32>>> = values.to_vec3().unwrap();
         assert_eq!(values[1], [[1.0; 4], [2.0; 4]]);
+        // Another text's keys are its own.
+        let (keys, _) = other.extend(0, &filled(7.0, 1), &filled(7.0, 1), 0).unwrap();
+        assert_eq!(keys.to_vec3::<f32>().unwrap(), [[[7.0; 4]], [[7.0; 4]]]);
         assert!(cache.extend(0, &filled(0.0, 5), &filled(0.0, 5), 0).is_err());
         assert!(cache.extend(1, &filled(0.0, 1), &filled(0.0, 1), 0).is_err());
     }

@@ -1,6 +1,5 @@
-//! The engine of models: a thread with a batch decoder, which texts join and leave at any pass. It writes
-//! many at once, and with a model of tensors one after the other. The thread's [`Desk`] takes orders, makes
-//! passes for all texts, and sends their events.
+//! The engine of models: a thread with a batch decoder, which texts join and leave at any pass. The thread's
+//! [`Desk`] takes orders, makes passes for all texts, and sends their events.
 //!
 //! Invariants: the thread ends with its engine; an error in one text ends only that text; a text whose
 //! receiver is gone is cancelled before the next pass.
@@ -15,12 +14,12 @@ use domino::decode::{
     SequenceTurn,
 };
 use domino::model::candle::{CandleBatch, CandleModel, available_memory, join_threads};
-use domino::{CompiledGrammar, Vocabulary, model::BatchModel, model::InTurns, model::Model};
+use domino::{CompiledGrammar, Vocabulary, model::BatchModel};
 use tokio::sync::{mpsc::UnboundedReceiver, mpsc::UnboundedSender, mpsc::unbounded_channel, oneshot};
 
 use super::super::{args::EngineArgs, bounds::Places, bounds::Pulse, problem::Problem};
 use super::{Engine, EngineEvent, TextOrder, WrittenToken};
-use crate::session::model::{AnyBatch, BatchRunner, RunBy, Runner, tell_context};
+use crate::session::model::{AnyBatch, BatchRunner, RunBy, tell_context};
 use crate::terminal::failure::BadInput;
 
 /// Most tokens of prompts that a pass reads while texts are written; four times that while none is.
@@ -107,30 +106,25 @@ struct EngineJob {
 }
 
 impl EngineJob {
-    /// Does all work of the thread. A model of tensors has one cache: there texts take turns, each whole.
+    /// Does all work of the thread.
     fn work(self, ends: EngineEnds) {
         // This must come before anything uses the pool.
         join_threads(self.args.flags.device.threads);
         match self.args.by {
             RunBy::Stored => ends.work(self.batch()),
-            RunBy::Other { .. } => ends.work(self.other()),
-            RunBy::Tensors(_) => match Runner::load(&self.path, &self.args.load, self.args.by) {
-                // Prompts are read in one pass, as by `generate`: the last bits of keys hang on the passes.
-                Ok(mut model) => {
-                    tell_context(model.context(), model.traits.made_for, &self.args.load);
-                    ends.work(self.decoder(InTurns::new(&mut model, self.args.texts()), None));
-                }
-                Err(error) => ends.work::<CandleBatch>(Err(error)),
-            },
+            RunBy::Other { .. } | RunBy::Tensors(_) => ends.work(self.other()),
         }
     }
 
-    /// Loads the model for many texts at once in the program's other engine.
+    /// Loads the model for many texts at once in the program's other engine, or as tensors.
     fn other(&self) -> Result<(BatchDecoder<AnyBatch>, RunningFacts), BadInput> {
         let EngineArgs { load, by, .. } = &self.args;
         let model = BatchRunner::load(&self.path, self.args.texts(), load, *by)?;
+        let (context, tensors) = (model.model.context(), by.tensors().is_some());
+        tell_context(context, if tensors { model.traits.made_for } else { context }, load);
         let (decoder, facts) = self.decoder(model.model, model.traits.no_drafts)?;
-        Ok((decoder.prompt_chunk(CHUNK), facts))
+        // On tensors prompts are read in one pass, as by `generate`: the last bits of keys hang on the passes.
+        Ok((if tensors { decoder } else { decoder.prompt_chunk(CHUNK) }, facts))
     }
 
     /// Loads the model for many texts at once, on the CPU.

@@ -262,10 +262,6 @@ impl LowGenerate {
                 ],
             )?;
         }
-        if batch && tensors {
-            return Err(BadInput::new("--batch runs on the CPU only, with weights as they are stored")
-                .hint("leave --device and --precision out"));
-        }
         if !batch && options.close && !constrained {
             return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
         }

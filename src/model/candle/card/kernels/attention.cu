@@ -68,7 +68,8 @@ DEVICE void attention(const Inputs* in, const float* queries, const T* keys, con
   const int to = from + split.chunk < split.length ? from + split.chunk : split.length;
   const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / LANES;
   const Lane<T, LANES, EACH, PACKED> own = {(int)threadIdx.x % LANES, size};
-  const size_t start = (size_t)(head / (heads / kv_heads)) * context * size;
+  const size_t own_head = (size_t)in->texts[row] * kv_heads + head / (heads / kv_heads);
+  const size_t start = own_head * context * size;
   keys += start;
   values += start;
   float query[EACH];

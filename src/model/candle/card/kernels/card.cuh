@@ -34,12 +34,14 @@ template <> DEVICE float narrow<float>(float x) { return x; }
 // Rows of the widest pass.
 constexpr int WIDTH = 16;
 
-// What a pass is over, on the card so that a captured graph reads it anew: how many rows count, then a token
-// and a position for each row. Rows past the count are padding: kernels of rows skip them, products do not.
+// What a pass is over, on the card so that a captured graph reads it anew: how many rows count, then for each
+// row a token, its position in its text, and the text. Rows past the count are padding: kernels of rows skip
+// them, products do not.
 struct Inputs {
   uint32_t count;
   uint32_t tokens[WIDTH];
   uint32_t positions[WIDTH];
+  uint32_t texts[WIDTH];
 };
 
 // Eight numbers from an address that is a multiple of their size in bytes (16 or 32).

@@ -2,7 +2,7 @@
 #include "card.cuh"
 
 // Grid (rows, heads + 2 kv_heads), a block for each head. Queries stay in 32 bits; keys and values go to the
-// row's position in the cache [kv_heads, context, size]. Pairs (i, i + size / 2) are rotated, after the norm
+// row's text and position in the cache [texts, kv_heads, context, size]. Pairs (i, i + size / 2) are rotated, after the norm
 // if there is one.
 template <typename T>
 DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float* query_norm,
@@ -14,6 +14,9 @@ DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float
   const uint32_t position = in->positions[row];
   const float* from = qkv + ((size_t)row * (heads + 2 * kv_heads) + head) * size;
   if (bias) bias += (size_t)head * size;
+  const size_t cache = (size_t)in->texts[row] * kv_heads * context * size;
+  keys += cache;
+  values += cache;
   if (head >= heads + kv_heads) {
     T* to = values + ((size_t)(head - heads - kv_heads) * context + position) * size;
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
