@@ -244,7 +244,7 @@ impl LowServe {
 
 /// Texts that our own engine writes at once, unless told otherwise.
 const USUAL_TEXTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
-/// The same of models as tensors.
+/// Texts that it writes at once with a model as tensors, whose caches are all there from the first on.
 const USUAL_TEXTS_OF_TENSORS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
 
 /// Flags of the model and its engine.

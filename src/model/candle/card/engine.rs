@@ -29,7 +29,7 @@ pub(in crate::model::candle) struct CardEngine {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::model::candle) struct CardRow {
     pub(in crate::model::candle) token: u32,
-    /// Its position in its text.
+    /// The position of the token in its text.
     pub(in crate::model::candle) position: usize,
     /// The number of the text, by which its keys and values are found.
     pub(in crate::model::candle) text: usize,
@@ -477,7 +477,7 @@ pub(in crate::model::candle) struct LayerWeights {
     /// Gate, up.
     pub(in crate::model::candle) gate_up: CardMatrix,
     pub(in crate::model::candle) down: CardMatrix,
-    /// Those of the first text, `[kv_heads, context, head_dim]`; other texts' lie behind.
+    /// The keys of the first text, `[kv_heads, context, head_dim]`; those of other texts lie behind.
     pub(in crate::model::candle) keys: Tensor,
     pub(in crate::model::candle) values: Tensor,
 }
