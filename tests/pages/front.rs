@@ -19,8 +19,8 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
 
 /// The rows of the README's table: the task, the record that it is taken from, and its grammar there.
 const TASKS: [(&str, &str, &str); 2] = [
-    ("GSM8K", "experiments/records/2026-11-28-qwen_few_shot", "gsm8k"),
-    ("entities", "experiments/records/2026-11-28-qwen_few_shot", "ner"),
+    ("GSM8K", "experiments/records/2026-11-30-qwen_same", "gsm8k"),
+    ("entities", "experiments/records/2026-11-30-qwen_same", "ner"),
 ];
 
 /// A row of the table, from the record's table of the texts that are the same with and without the grammar:
