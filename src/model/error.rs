@@ -184,6 +184,35 @@ impl From<candle_core::Error> for ModelError {
     }
 }
 
+impl ModelErrorKind {
+    /// Writes what a model needs for which there is no room.
+    fn no_room(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Memory { needed, limit } => {
+                write!(
+                    f,
+                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter \
+                     context needs less",
+                    needed.div_ceil(1_000_000),
+                    limit / 1_000_000
+                )
+            }
+            Self::CardMemory { weights, cache, context, free } => {
+                let megabytes = [weights, cache].map(|bytes| bytes.div_ceil(1_000_000));
+                write!(
+                    f,
+                    "the card has no room: weights take {} MB, keys and values of {context} tokens {} MB, \
+                     and {} MB are free; a shorter context (--context) or a smaller model needs less",
+                    megabytes[0],
+                    megabytes[1],
+                    free / 1_000_000
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl std::fmt::Display for ModelErrorKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -209,26 +238,7 @@ impl std::fmt::Display for ModelErrorKind {
             Self::Context { asked, supported } => {
                 write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")
             }
-            Self::Memory { needed, limit } => {
-                write!(
-                    f,
-                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter \
-                     context needs less",
-                    needed.div_ceil(1_000_000),
-                    limit / 1_000_000
-                )
-            }
-            Self::CardMemory { weights, cache, context, free } => {
-                let megabytes = [weights, cache].map(|bytes| bytes.div_ceil(1_000_000));
-                write!(
-                    f,
-                    "the card has no room: weights take {} MB, keys and values of {context} tokens {} MB, \
-                     and {} MB are free; a shorter context (--context) or a smaller model needs less",
-                    megabytes[0],
-                    megabytes[1],
-                    free / 1_000_000
-                )
-            }
+            Self::Memory { .. } | Self::CardMemory { .. } => self.no_room(f),
             Self::Instructions(asked) => {
                 let all: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
                 let all = if all.is_empty() { "none of them".to_owned() } else { all.join(", ") };

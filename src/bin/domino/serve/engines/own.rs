@@ -123,7 +123,7 @@ impl EngineJob {
         let (context, tensors) = (model.model.context(), by.tensors().is_some());
         tell_context(context, if tensors { model.traits.made_for } else { context }, load);
         let (decoder, facts) = self.decoder(model.model, model.traits.no_drafts)?;
-        // On tensors prompts are read in one pass, as by `generate`: the last bits of keys hang on the passes.
+        // On tensors prompts are read in one pass, as by `generate`: last bits of keys hang on the passes.
         Ok((if tensors { decoder } else { decoder.prompt_chunk(CHUNK) }, facts))
     }
 
