@@ -1,7 +1,10 @@
 """Anthropic's official client: messages, streams, types, tools, and the count of tokens."""
 
+from typing import Literal
+
 import anthropic
-from common import COMPACT, KEY, MESSAGES, URL, Person, is_called, run
+import pydantic
+from common import COMPACT, KEY, MESSAGES, URL, is_called, run
 
 CLIENT = anthropic.Anthropic(base_url=URL.removesuffix("/v1"), api_key=KEY, max_retries=0)
 ASKED = {"model": "default", "messages": MESSAGES, "max_tokens": 400, "extra_body": {"seed": 1, "temperature": 0, **COMPACT}}
@@ -15,9 +18,23 @@ PAINT = {
 }
 
 
+class Tip(pydantic.BaseModel):
+    """The tip of a brush."""
+
+    width: Literal[1, 2]
+
+
+class Brush(pydantic.BaseModel):
+    """Something whose text ends by itself: the client takes bounds of lists and strings out of schemas."""
+
+    color: Literal["red", "green"]
+    wet: bool
+    tip: Tip
+
+
 def test_type():
-    answer = CLIENT.messages.parse(**ASKED, output_format=Person)
-    assert isinstance(answer.parsed_output, Person), answer
+    answer = CLIENT.messages.parse(**ASKED, output_format=Brush)
+    assert isinstance(answer.parsed_output, Brush), answer
     assert answer.stop_reason == "end_turn" and answer.usage.output_tokens > 1, answer
 
 

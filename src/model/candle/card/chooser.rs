@@ -10,9 +10,10 @@ use std::{
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::driver::{Address, Driver, KernelArgument, Launch};
-#[cfg(feature = "card-host")]
-use super::place::Where;
+use super::{
+    driver::{Address, Driver, KernelArgument, Launch},
+    place::Where,
+};
 use crate::{
     ids::TokenId,
     model::{RowAnswer, RowChoice},
