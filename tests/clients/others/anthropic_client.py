@@ -49,7 +49,8 @@ def test_schema():
 
 
 def test_tools():
-    asked = {**ASKED, "tools": [PAINT], "tool_choice": {"type": "tool", "name": "paint"}}
+    one = {"type": "tool", "name": "paint", "disable_parallel_tool_use": True}
+    asked = {**ASKED, "tools": [PAINT], "tool_choice": one}
     answer = CLIENT.messages.create(**asked)
     [call] = answer.content
     assert answer.stop_reason == "tool_use" and call.type == "tool_use", answer
