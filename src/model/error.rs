@@ -77,7 +77,7 @@ pub enum ModelErrorKind {
         weights: u64,
         /// Bytes of the keys and values of all texts.
         cache: u64,
-        /// Tokens of each text.
+        /// Tokens that all texts together have room for.
         context: usize,
         /// Bytes free.
         free: u64,
@@ -202,7 +202,8 @@ impl ModelErrorKind {
                 write!(
                     f,
                     "the card has no room: weights take {} MB, keys and values of {context} tokens {} MB, \
-                     and {} MB are free; a shorter context (--context) or a smaller model needs less",
+                     and {} MB are free; a shorter context (--context), fewer texts at once (--max-seqs, \
+                     --parallel) or a smaller model needs less",
                     megabytes[0],
                     megabytes[1],
                     free / 1_000_000

@@ -1,7 +1,7 @@
 //! Failures of a card, as its driver words them, and weights that are no numbers: what ends, what is said,
 //! and what goes on.
 
-use std::{error::Error, fs, path::Path};
+use std::{error::Error, fs, num::NonZeroUsize, path::Path};
 
 use domino::{
     TokenId,
@@ -97,6 +97,11 @@ fn a_model_without_room_on_the_card_is_refused_by_what_it_takes() {
         panic!("{error}")
     };
     assert!(error.to_string().contains("--context"), "{error}");
+    // Two texts have room for twice as many tokens, and the way out is said.
+    let two = TensorModel::load_batch(folder.path(), NonZeroUsize::new(2).unwrap(), &options, place);
+    let error = two.unwrap_err();
+    assert!(matches!(error.kind(), ModelErrorKind::CardMemory { context: 128, .. }), "{error}");
+    assert!(error.to_string().contains("--max-seqs"), "{error}");
     // To the byte: with as much it is loaded.
     options.memory_limit = Some(weights + cache - 1);
     assert!(TensorModel::load(folder.path(), &options, place).is_err());

@@ -251,13 +251,14 @@ fn check_memory(
     place: &Place,
 ) -> Result<(), ModelErrorKind> {
     let kv = if place.precision == DType::F32 { KvFormat::F32 } else { KvFormat::F16 };
-    let mut memory =
-        MemoryEstimate::new(config, kv, [context, context.saturating_mul(texts), texts], weights);
+    let all = context.saturating_mul(texts);
+    let mut memory = MemoryEstimate::new(config, kv, [context, all, texts], weights);
     let cache = memory.cache;
     if place.kernels.is_some() {
         let free = place.free().or(limit).unwrap_or(u64::MAX);
         let fits = weights.saturating_add(cache) <= free;
-        return if fits { Ok(()) } else { Err(ModelErrorKind::CardMemory { weights, cache, context, free }) };
+        let needs = ModelErrorKind::CardMemory { weights, cache, context: all, free };
+        return if fits { Ok(()) } else { Err(needs) };
     }
     if place.precision == DType::BF16 {
         memory.pass = memory.pass.saturating_add(widened(config));

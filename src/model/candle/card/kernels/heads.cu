@@ -2,8 +2,8 @@
 #include "card.cuh"
 
 // Grid (rows, heads + 2 kv_heads), a block for each head. Queries stay in 32 bits; keys and values go to the
-// row's text and position in the cache [texts, kv_heads, context, size]. Pairs (i, i + size / 2) are rotated, after the norm
-// if there is one.
+// row's text and position in the cache [texts, kv_heads, context, size]. Pairs (i, i + size / 2) are rotated,
+// after the norm if there is one.
 template <typename T>
 DEVICE void heads(const Inputs* in, const float* qkv, const T* bias, const float* query_norm,
                   const float* key_norm, const float* cosines, const float* sines, float* queries, T* keys,
