@@ -78,10 +78,8 @@ fn devices_that_cannot_be_used_are_told_as_by_generate() {
     for flags in [
         &["--device", "cuda:9999"][..],
         &["--device", "cuda:9999", "--precision", "f16"],
-        &["--device", "cuda:9999", "--card", "blocks"],
         &["--device", "cuda:9999", "--quantize", "q8_0"],
         &["--device", "cuda:9999", "--kv", "f16"],
-        &["--card", "exact"],
     ] {
         let told = |command: &[&str]| {
             let run = domino(&[command, &["--json", "--model", MODEL], flags].concat(), b"");

@@ -8,7 +8,7 @@ mod card;
 mod description;
 mod tensor;
 
-pub use card::{CardFault, CardMode};
+pub use card::CardFault;
 pub use description::{FormatShare, ModelDescription};
 pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
 

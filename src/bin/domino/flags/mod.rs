@@ -13,7 +13,7 @@ use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::builder::{FalseyValueParser, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Args, builder::ValueParserFactory};
-use domino::model::candle::{CardMode, Format, KvFormat, LoadOptions, Placement, Precision};
+use domino::model::candle::{Format, KvFormat, LoadOptions, Placement, Precision};
 use domino::store::CacheFolder;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -141,7 +141,7 @@ impl LowCacheFlags {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LowDevice {
     /// Run the model by domino, this program's own runner, or by another engine that the program has.
-    /// --device, --precision, --card, --quantize and --kv are for domino.
+    /// --device, --precision, --quantize and --kv are for domino.
     ///
     /// Other programs with the same commands have other engines: domino-llama-cpp (llama.cpp) and
     /// domino-mistralrs (mistralrs). Default: the other engine, where the program has one.
@@ -156,12 +156,6 @@ pub(crate) struct LowDevice {
     /// and shows what a card would answer.
     #[arg(long, value_name = "P")]
     precision: Option<Precision>,
-    /// The kernels of passes over few tokens on a card.
-    ///
-    /// exact (default): a text with drafts is the text without, and quantised weights are unpacked. blocks:
-    /// Candle's tensors; quantised weights stay as they are stored, and drafts may change a text.
-    #[arg(long, value_name = "KERNELS")]
-    card: Option<CardMode>,
     /// Threads that share the work of a pass on the CPU.
     ///
     /// Default: what RAYON_NUM_THREADS says, or as many as there are cores.
@@ -209,7 +203,6 @@ impl LowDevice {
         let own = [
             (self.device.card.is_some(), "--device"),
             (self.precision.is_some(), "--precision"),
-            (self.card.is_some(), "--card"),
             (self.quantize.is_some(), "--quantize"),
             (self.kv.is_some(), "--kv"),
         ];
@@ -233,11 +226,6 @@ impl LowDevice {
         if self.kv.is_some() && self.device.card.is_some() {
             return Err(BadInput::new("--kv: only on the CPU").hint("leave --device or --kv out"));
         }
-        if self.card.is_some() && self.device.card.is_none() {
-            return Err(
-                BadInput::new("--card: only with --device cuda").hint("leave --card out, or name a card")
-            );
-        }
         options.kv = self.kv.unwrap_or_default();
         Ok(options)
     }
@@ -253,8 +241,7 @@ impl LowDevice {
             return RunBy::Other { threads: self.threads };
         }
         let tensors = self.is_of_tensors();
-        let Self { device, precision, card, .. } = *self;
-        let device = device.with_mode(card.unwrap_or_default());
+        let Self { device, precision, .. } = *self;
         match tensors {
             true => RunBy::Tensors(device.with_precision(precision.unwrap_or(device.precision))),
             false => RunBy::Stored,

@@ -520,11 +520,7 @@ mod tests {
         }
         assert_eq!(resolved(&["--device", "cpu"]).unwrap().texts(), USUAL_TEXTS);
         // As everywhere.
-        for flags in [
-            ["--device", "cuda", "--quantize", "q8_0"],
-            ["--device", "cuda", "--kv", "f16"],
-            ["--device", "cpu", "--card", "exact"],
-        ] {
+        for flags in [["--device", "cuda", "--quantize", "q8_0"], ["--device", "cuda", "--kv", "f16"]] {
             assert!(resolved(&flags).is_err(), "{flags:?}");
         }
         let device = |flags: &[&str]| resolved(flags).unwrap().device();

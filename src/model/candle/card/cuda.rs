@@ -216,7 +216,7 @@ impl Driver for CudaDriver {
     }
 
     fn product(&mut self, product: CardProduct) -> Result<()> {
-        let CardProduct { weights, x, y, rows, inputs, outputs } = product;
+        let CardProduct { weights, x, y, rows, inputs, outputs, stride } = product;
         let (one, zero) = (1.0_f32, 0.0_f32);
         let [weights, x, y] = [weights, x, y].map(pointer);
         let blas = self.device.cublas_handle();
@@ -241,7 +241,7 @@ impl Driver for CudaDriver {
                 (&raw const zero).cast(),
                 y,
                 blas::cudaDataType_t::CUDA_R_32F,
-                outputs,
+                stride,
                 blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )

@@ -39,7 +39,8 @@ pub(super) struct Launch<'a> {
     pub(super) arguments: &'a [KernelArgument],
 }
 
-/// `y[rows, outputs] = x[rows, inputs] * weights[outputs, inputs]^T`, each by rows; `y` has 32 bits.
+/// `y[rows, outputs] = x[rows, inputs] * weights[outputs, inputs]^T`, each by rows; `y` has 32 bits, and
+/// `stride` numbers from one row to the next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CardProduct {
     pub(super) weights: Address,
@@ -48,6 +49,7 @@ pub(super) struct CardProduct {
     pub(super) rows: i32,
     pub(super) inputs: i32,
     pub(super) outputs: i32,
+    pub(super) stride: i32,
 }
 
 /// A queue of work on one stream. All is done in the order in which it was asked for.

@@ -14,6 +14,7 @@ use super::driver::{Address, CardProduct, Driver, KernelArgument, Launch};
 use super::{chooser::CardChooser, place::Where};
 use crate::model::GraphCounts;
 use crate::model::files::config::Config;
+use crate::model::formats::Format;
 
 /// Passes over up to [`ROWS`] tokens by kernels of our own.
 ///
@@ -35,15 +36,20 @@ pub(in crate::model::candle) struct CardRow {
     pub(in crate::model::candle) text: usize,
 }
 
+/// The room of a cache: tokens of a text, and texts.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::model::candle) struct CacheSize {
+    pub(in crate::model::candle) context: usize,
+    pub(in crate::model::candle) texts: usize,
+}
+
 /// Most tokens of a pass.
 pub(in crate::model::candle) const ROWS: usize = 16;
 
 impl CardEngine {
-    /// Says why the kernels cannot run `config`. `None`: they can.
-    pub(in crate::model::candle) fn lacks(config: &Config) -> Option<String> {
-        (config.head_dim > LARGEST_HEAD).then(|| {
-            format!("its heads have {} numbers, and the kernels take {LARGEST_HEAD}", config.head_dim)
-        })
+    /// Can the kernels compute such a model?
+    pub(in crate::model::candle) fn computes(config: &Config) -> bool {
+        config.is_plain() && config.head_dim <= LARGEST_HEAD
     }
 
     /// The engine of a model whose tensors are on `device`. Makes buffers of some MB.
@@ -54,28 +60,42 @@ impl CardEngine {
     pub(in crate::model::candle) fn new(
         place: Where,
         config: &Config,
-        context: usize,
+        sizes: CacheSize,
         weights: &ModelWeights,
     ) -> Result<Self> {
-        let device = weights.embedding.device();
-        let driver = place.open(device, weights.embedding.dtype())?;
-        let plan = PassPlan::new(&*driver, config, context, weights)?;
+        let device = weights.norm.device();
+        let driver = place.open(device, weights.numbers)?;
+        let plan = PassPlan::new(&*driver, config, sizes, weights)?;
         Ok(Self { chooser: CardChooser::new(driver, device, config.vocabulary)?, plan })
     }
 
-    /// Runs up to [`ROWS`] tokens: writes their keys and values to the cache, and returns their rows of
-    /// logits (`[tokens, vocabulary]` in 32 bits). A row sees those of its text before it. Does not wait.
+    /// True if weights are in blocks, which no tensors of Candle's multiply: prompts are run here too.
+    pub(in crate::model::candle) fn runs_prompts(&self) -> bool {
+        let PassPlan { layers, embedding, output, .. } = &self.plan;
+        let of_layers = layers.iter().flat_map(Layer::matrices).chain([output]);
+        of_layers.flat_map(|matrix| &matrix.parts).chain([embedding]).any(|part| part.format.is_some())
+    }
+
+    /// Runs up to [`ROWS`] tokens: writes their keys and values to the cache. A row sees those of its text
+    /// before it. Does not wait.
     ///
     /// # Errors
     /// If there are more tokens, or the device fails.
-    pub(in crate::model::candle) fn pass(&self, rows: &[CardRow]) -> Result<Tensor> {
+    pub(in crate::model::candle) fn pass(&self, rows: &[CardRow]) -> Result<()> {
         let words = inputs(rows)?;
         self.chooser.with_driver(|driver| {
             driver.write(self.plan.inputs(), words.len(), &mut |room| room.copy_from_slice(&words))?;
             driver.run(&|driver| self.plan.queue(driver))
-        })?;
-        // The next pass writes its rows where these are.
-        self.plan.logits.narrow(0, 0, rows.len())?.force_contiguous()
+        })
+    }
+
+    /// Copies `count` rows of logits of the last pass, from `first` on (`[count, vocabulary]` in 32 bits): the
+    /// next pass writes its rows where they are.
+    ///
+    /// # Errors
+    /// If the device has no room.
+    pub(in crate::model::candle) fn logits(&self, first: usize, count: usize) -> Result<Tensor> {
+        self.plan.logits.narrow(0, first, count)?.force_contiguous()
     }
 
     /// Counts how passes were run; `None` where nothing records them.
@@ -93,8 +113,10 @@ impl CardEngine {
 pub(super) const WIDTH: u32 = 16;
 /// Most numbers of a head; `LARGEST_HEAD` of `kernels/attention.cu`.
 const LARGEST_HEAD: usize = 256;
-/// Blocks that share the keys of a row and head.
-const SPLITS: u32 = 8;
+/// Keys that a block looks at; `SPLIT` of `kernels/card.cuh`.
+const SPLIT: usize = 256;
+/// Outputs of a block of a product with weights in blocks; `OUTPUTS` of `kernels/blocks.cu`.
+const OUTPUTS: u32 = 32;
 
 /// Sizes of a model, as kernels take them.
 #[derive(Debug, Clone, Copy)]
@@ -105,20 +127,39 @@ struct CardShape {
     kv_heads: i32,
     head_dim: i32,
     context: i32,
-    vocabulary: i32,
+    /// Blocks for the keys of a text.
+    splits: u32,
+    /// Most texts of a pass.
+    texts: u32,
     epsilon: f32,
+}
+
+/// Rows of weights of a matrix in one format.
+#[derive(Debug, Clone, Copy)]
+struct PlacedPart {
+    weights: Address,
+    /// `None`: the numbers of the model.
+    format: Option<Format>,
+    outputs: i32,
+}
+
+/// A matrix, and what is added to its products.
+#[derive(Debug)]
+struct PlacedMatrix {
+    parts: Vec<PlacedPart>,
+    bias: Address,
 }
 
 /// A layer's addresses.
 #[derive(Debug)]
 struct Layer {
     attention_norm: Address,
-    qkv: [Address; 2],
+    qkv: PlacedMatrix,
     head_norms: [Address; 2],
-    attention_out: [Address; 2],
+    attention_out: PlacedMatrix,
     mlp_norm: Address,
-    gate_up: [Address; 2],
-    down: [Address; 2],
+    gate_up: PlacedMatrix,
+    down: PlacedMatrix,
     keys: Address,
     values: Address,
     /// Zero if there is none.
@@ -150,8 +191,8 @@ struct PassPlan {
     sizes: CardShape,
     /// The name of the numbers, as kernels have it.
     numbers: &'static str,
-    embedding: Address,
-    output: Address,
+    embedding: PlacedPart,
+    output: PlacedMatrix,
     norm: Address,
     rotation: [Address; 2],
     layers: Vec<Layer>,
@@ -170,7 +211,7 @@ impl PassPlan {
     pub(super) fn new(
         driver: &dyn Driver,
         config: &Config,
-        context: usize,
+        sizes: CacheSize,
         weights: &ModelWeights,
     ) -> Result<Self> {
         let mut kept = Vec::new();
@@ -179,24 +220,25 @@ impl PassPlan {
             Layer::new(driver, layer, window, &mut kept)
         });
         let layers = layers.collect::<Result<_>>()?;
-        let numbers = match weights.embedding.dtype() {
+        let numbers = match weights.numbers {
             DType::F32 => "f32",
             DType::F16 => "f16",
             DType::BF16 => "bf16",
             other => candle_core::bail!("no kernels for {other:?}"),
         };
         let width = usize::try_from(WIDTH)?;
-        let logits = Tensor::zeros((width, config.vocabulary), DType::F32, weights.embedding.device())?;
-        let buffers = Buffers::new(driver, config, weights, &logits, &mut kept)?;
+        let logits = Tensor::zeros((width, config.vocabulary), DType::F32, weights.norm.device())?;
+        let sizes = CardShape::new(config, sizes)?;
+        let buffers = Buffers::new(driver, config, weights, (&logits, sizes.splits), &mut kept)?;
         let mut keep = |tensor: &Tensor| {
             kept.push(tensor.clone());
             driver.address(tensor)
         };
         Ok(Self {
-            sizes: CardShape::new(config, context)?,
+            sizes,
             numbers,
-            embedding: keep(&weights.embedding)?,
-            output: keep(&weights.output)?,
+            embedding: PlacedPart::new(&weights.embedding, &mut keep)?,
+            output: PlacedMatrix::new(&weights.output, &mut keep)?,
             norm: keep(&weights.norm)?,
             rotation: [keep(&weights.rotation[0])?, keep(&weights.rotation[1])?],
             layers,
@@ -223,13 +265,12 @@ impl PassPlan {
         for layer in &self.layers {
             queue.norm(delta, layer.attention_norm)?;
             queue.attention(layer)?;
-            queue.norm([self.buffers.delta, layer.attention_out[1]], layer.mlp_norm)?;
+            queue.norm([self.buffers.delta, layer.attention_out.bias], layer.mlp_norm)?;
             queue.feed_forward(layer)?;
-            delta = [self.buffers.delta, layer.down[1]];
+            delta = [self.buffers.delta, layer.down.bias];
         }
         queue.norm(delta, self.norm)?;
-        let CardShape { hidden, vocabulary, .. } = self.sizes;
-        queue.product(self.output, self.buffers.hidden, self.buffers.logits, [hidden, vocabulary])
+        queue.product(&self.output, self.buffers.hidden, self.buffers.logits, self.sizes.hidden)
     }
 }
 
@@ -238,7 +279,7 @@ impl PassPlan {
 ///
 /// # Errors
 /// If there are more tokens than rows, or positions past 32 bits.
-fn inputs(rows: &[CardRow]) -> Result<Vec<u32>> {
+pub(super) fn inputs(rows: &[CardRow]) -> Result<Vec<u32>> {
     if rows.len() > ROWS {
         candle_core::bail!("{} tokens in a pass of {ROWS}", rows.len());
     }
@@ -252,10 +293,7 @@ fn inputs(rows: &[CardRow]) -> Result<Vec<u32>> {
 }
 
 impl CardShape {
-    fn new(config: &Config, context: usize) -> Result<Self> {
-        if config.head_dim > LARGEST_HEAD {
-            candle_core::bail!("heads of {} numbers: the kernels take {LARGEST_HEAD}", config.head_dim);
-        }
+    fn new(config: &Config, CacheSize { context, texts }: CacheSize) -> Result<Self> {
         Ok(Self {
             hidden: i32::try_from(config.hidden)?,
             intermediate: i32::try_from(config.intermediate)?,
@@ -263,39 +301,54 @@ impl CardShape {
             kv_heads: i32::try_from(config.kv_heads)?,
             head_dim: i32::try_from(config.head_dim)?,
             context: i32::try_from(context)?,
-            vocabulary: i32::try_from(config.vocabulary)?,
+            splits: u32::try_from(context.div_ceil(SPLIT))?,
+            texts: u32::try_from(texts.min(ROWS))?,
             epsilon: config.norm_epsilon,
         })
     }
 }
 
+impl PlacedPart {
+    fn new(part: &CardPart, keep: &mut dyn FnMut(&Tensor) -> Result<Address>) -> Result<Self> {
+        let &CardPart { ref weights, format, outputs } = part;
+        Ok(Self { weights: keep(weights)?, format, outputs: i32::try_from(outputs)? })
+    }
+}
+
+impl PlacedMatrix {
+    fn new(matrix: &CardMatrix, keep: &mut dyn FnMut(&Tensor) -> Result<Address>) -> Result<Self> {
+        let parts = matrix.parts.iter().map(|part| PlacedPart::new(part, keep));
+        let parts = parts.collect::<Result<_>>()?;
+        Ok(Self { parts, bias: matrix.bias.as_ref().map_or(Ok(Address::NONE), keep)? })
+    }
+}
+
 impl Layer {
     fn new(driver: &dyn Driver, weights: &LayerWeights, window: i32, kept: &mut Vec<Tensor>) -> Result<Self> {
-        let mut keep = |tensor: Option<&Tensor>| match tensor {
-            Some(tensor) => {
-                kept.push(tensor.clone());
-                driver.address(tensor)
-            }
-            None => Ok(Address::NONE),
+        let mut keep = |tensor: &Tensor| {
+            kept.push(tensor.clone());
+            driver.address(tensor)
         };
-        let mut matrix = |CardMatrix { weights, bias }: &CardMatrix| {
-            Ok::<_, candle_core::Error>([keep(Some(weights))?, keep(bias.as_ref())?])
-        };
-        let (qkv, attention_out) = (matrix(&weights.qkv)?, matrix(&weights.attention_out)?);
-        let (gate_up, down) = (matrix(&weights.gate_up)?, matrix(&weights.down)?);
-        let [of_queries, of_keys] = &weights.head_norms;
+        let [of_queries, of_keys] = weights.head_norms.each_ref().map(Option::as_ref);
         Ok(Self {
-            attention_norm: keep(Some(&weights.attention_norm))?,
-            qkv,
-            head_norms: [keep(of_queries.as_ref())?, keep(of_keys.as_ref())?],
-            attention_out,
-            mlp_norm: keep(Some(&weights.mlp_norm))?,
-            gate_up,
-            down,
-            keys: keep(Some(&weights.keys))?,
-            values: keep(Some(&weights.values))?,
+            attention_norm: keep(&weights.attention_norm)?,
+            qkv: PlacedMatrix::new(&weights.qkv, &mut keep)?,
+            head_norms: [
+                of_queries.map_or(Ok(Address::NONE), &mut keep)?,
+                of_keys.map_or(Ok(Address::NONE), &mut keep)?,
+            ],
+            attention_out: PlacedMatrix::new(&weights.attention_out, &mut keep)?,
+            mlp_norm: keep(&weights.mlp_norm)?,
+            gate_up: PlacedMatrix::new(&weights.gate_up, &mut keep)?,
+            down: PlacedMatrix::new(&weights.down, &mut keep)?,
+            keys: keep(&weights.keys)?,
+            values: keep(&weights.values)?,
             window,
         })
+    }
+
+    fn matrices(&self) -> [&PlacedMatrix; 4] {
+        [&self.qkv, &self.attention_out, &self.gate_up, &self.down]
     }
 }
 
@@ -304,19 +357,18 @@ impl Buffers {
         driver: &dyn Driver,
         config: &Config,
         weights: &ModelWeights,
-        logits: &Tensor,
+        (logits, splits): (&Tensor, u32),
         kept: &mut Vec<Tensor>,
     ) -> Result<Self> {
         let rows = usize::try_from(WIDTH)?;
-        let device = weights.embedding.device();
-        let numbers = weights.embedding.dtype();
+        let (device, numbers) = (weights.norm.device(), weights.numbers);
         let mut room = |numbers: DType, each: usize| {
             let tensor = Tensor::zeros((rows, each), numbers, device)?;
             kept.push(tensor.clone());
             driver.address(&tensor)
         };
         let queries = config.heads * config.head_dim;
-        let parts = config.heads * usize::try_from(SPLITS)? * (config.head_dim + 2);
+        let parts = config.heads * usize::try_from(splits)? * (config.head_dim + 2);
         Ok(Self {
             // A count, and three words a row, rounded up.
             inputs: room(DType::U32, 4)?,
@@ -352,17 +404,31 @@ impl Queue<'_> {
         self.driver.launch(&Launch { kernel: &name, grid, threads, arguments })
     }
 
-    fn product(&mut self, weights: Address, x: Address, y: Address, sizes: [i32; 2]) -> Result<()> {
-        let [inputs, outputs] = sizes;
-        let rows = i32::try_from(WIDTH)?;
-        self.driver.product(CardProduct { weights, x, y, rows, inputs, outputs })
+    fn product(&mut self, matrix: &PlacedMatrix, x: Address, mut y: Address, inputs: i32) -> Result<()> {
+        use KernelArgument::{Address as At, Number};
+        let (rows, stride) = (i32::try_from(WIDTH)?, matrix.parts.iter().map(|part| part.outputs).sum());
+        for &PlacedPart { weights, format, outputs } in &matrix.parts {
+            let columns = u32::try_from(outputs)?;
+            if let Some(format) = format {
+                let arguments =
+                    [At(weights), At(x), At(y), Number(inputs), Number(outputs), Number(stride)];
+                let blocks = columns.div_ceil(OUTPUTS);
+                self.launch(&format!("product_{format}"), [blocks, 1, 1], 256, &arguments)?;
+            } else {
+                self.driver.product(CardProduct { weights, x, y, rows, inputs, outputs, stride })?;
+            }
+            y.0 += u64::from(columns) * size_of::<f32>() as u64;
+        }
+        Ok(())
     }
 
     fn embed(&mut self) -> Result<()> {
         use KernelArgument::{Address as At, Number};
         let Buffers { inputs, x, .. } = self.plan.buffers;
-        let arguments = [At(inputs), At(self.plan.embedding), At(x), Number(self.plan.sizes.hidden)];
-        self.launch("embed", [WIDTH, 1, 1], 256, &arguments)
+        let PlacedPart { weights, format, .. } = self.plan.embedding;
+        let arguments = [At(inputs), At(weights), At(x), Number(self.plan.sizes.hidden)];
+        let kernel = format.map_or("embed".into(), |format| format!("embed_{format}"));
+        self.launch(&kernel, [WIDTH, 1, 1], 256, &arguments)
     }
 
     fn norm(&mut self, [delta, bias]: [Address; 2], weight: Address) -> Result<()> {
@@ -375,13 +441,12 @@ impl Queue<'_> {
     }
 
     fn attention(&mut self, layer: &Layer) -> Result<()> {
-        let CardShape { hidden, heads, kv_heads, head_dim, .. } = self.plan.sizes;
+        let CardShape { hidden, heads, head_dim, .. } = self.plan.sizes;
         let buffers = &self.plan.buffers;
-        let width = (heads + 2 * kv_heads) * head_dim;
-        self.product(layer.qkv[0], buffers.hidden, buffers.qkv, [hidden, width])?;
+        self.product(&layer.qkv, buffers.hidden, buffers.qkv, hidden)?;
         self.heads(layer)?;
         self.scores(layer)?;
-        self.product(layer.attention_out[0], buffers.attended, buffers.delta, [heads * head_dim, hidden])
+        self.product(&layer.attention_out, buffers.attended, buffers.delta, heads * head_dim)
     }
 
     fn heads(&mut self, layer: &Layer) -> Result<()> {
@@ -391,7 +456,7 @@ impl Queue<'_> {
         let arguments = [
             At(inputs),
             At(qkv),
-            At(layer.qkv[1]),
+            At(layer.qkv.bias),
             At(layer.head_norms[0]),
             At(layer.head_norms[1]),
             At(self.plan.rotation[0]),
@@ -410,7 +475,7 @@ impl Queue<'_> {
 
     fn scores(&mut self, layer: &Layer) -> Result<()> {
         use KernelArgument::{Address as At, Float, Number};
-        let CardShape { heads, kv_heads, head_dim, context, .. } = self.plan.sizes;
+        let CardShape { heads, kv_heads, head_dim, context, splits, texts, .. } = self.plan.sizes;
         let Buffers { inputs, queries, parts, attended, .. } = self.plan.buffers;
         #[expect(clippy::cast_precision_loss, reason = "heads have at most 256 numbers")]
         let scale = 1.0 / (head_dim as f32).sqrt();
@@ -427,13 +492,17 @@ impl Queue<'_> {
             Number(layer.window),
             Float(scale),
         ];
-        let kernel = match head_dim {
-            16 | 32 | 64 | 128 | 256 => format!("attention_{head_dim}"),
-            _ => "attention_any".into(),
-        };
         let heads = u32::try_from(heads)?;
-        self.launch(&kernel, [WIDTH, heads, SPLITS], 128, &arguments)?;
-        let splits = Number(i32::try_from(SPLITS)?);
+        let (kernel, grid, threads) = match (head_dim, self.plan.numbers) {
+            (64 | 128 | 256, "f16" | "bf16") => ("attention_rows_", [heads, splits, texts], 256),
+            _ => ("attention_", [WIDTH, heads, splits], 128),
+        };
+        let size = match head_dim {
+            16 | 32 | 64 | 128 | 256 => head_dim.to_string(),
+            _ => "any".into(),
+        };
+        self.launch(&format!("{kernel}{size}"), grid, threads, &arguments)?;
+        let splits = Number(i32::try_from(splits)?);
         let arguments = [At(inputs), At(parts), At(attended), Number(head_dim), splits, Number(layer.window)];
         self.launch("combine", [WIDTH, heads, 1], 128, &arguments)
     }
@@ -442,24 +511,33 @@ impl Queue<'_> {
         use KernelArgument::{Address as At, Number};
         let CardShape { hidden, intermediate, .. } = self.plan.sizes;
         let buffers = &self.plan.buffers;
-        self.product(layer.gate_up[0], buffers.hidden, buffers.gate_up, [hidden, 2 * intermediate])?;
+        self.product(&layer.gate_up, buffers.hidden, buffers.gate_up, hidden)?;
         let arguments = [
             At(buffers.inputs),
             At(buffers.gate_up),
-            At(layer.gate_up[1]),
+            At(layer.gate_up.bias),
             At(buffers.activated),
             Number(intermediate),
         ];
         let blocks = u32::try_from(intermediate)?.div_ceil(256);
         self.launch("gate", [blocks, WIDTH, 1], 256, &arguments)?;
-        self.product(layer.down[0], buffers.activated, buffers.delta, [intermediate, hidden])
+        self.product(&layer.down, buffers.activated, buffers.delta, intermediate)
     }
 }
 
-/// `[outputs, inputs]` in the numbers of the model, and what is added to its products.
+/// Rows of a matrix: `[outputs, inputs]` in the numbers of the model, or words with rows of blocks.
+#[derive(Debug, Clone)]
+pub(in crate::model::candle) struct CardPart {
+    pub(in crate::model::candle) weights: Tensor,
+    /// One of the [kernels](super::kernel_format). `None`: the numbers of the model.
+    pub(in crate::model::candle) format: Option<Format>,
+    pub(in crate::model::candle) outputs: usize,
+}
+
+/// A matrix, and what is added to its products.
 #[derive(Debug, Clone)]
 pub(in crate::model::candle) struct CardMatrix {
-    pub(in crate::model::candle) weights: Tensor,
+    pub(in crate::model::candle) parts: Vec<CardPart>,
     /// Bias, in the same numbers. `None`: there is none.
     pub(in crate::model::candle) bias: Option<Tensor>,
 }
@@ -485,9 +563,11 @@ pub(in crate::model::candle) struct LayerWeights {
 /// All tensors of a model.
 #[derive(Debug, Clone)]
 pub(in crate::model::candle) struct ModelWeights {
+    /// The numbers of what is not in blocks or 32 bits, and of the cache.
+    pub(in crate::model::candle) numbers: DType,
     /// A row for each token.
-    pub(in crate::model::candle) embedding: Tensor,
-    pub(in crate::model::candle) output: Tensor,
+    pub(in crate::model::candle) embedding: CardPart,
+    pub(in crate::model::candle) output: CardMatrix,
     pub(in crate::model::candle) norm: Tensor,
     /// Cosines and sines, `[context, head_dim / 2]` in 32 bits.
     pub(in crate::model::candle) rotation: [Tensor; 2],
@@ -512,6 +592,8 @@ mod plan_tests {
     fn sizes_of_passes_are_those_in_the_kernels() {
         let width = format!("constexpr int WIDTH = {WIDTH};");
         assert!(include_str!("kernels/card.cuh").contains(&width));
+        assert!(include_str!("kernels/card.cuh").contains(&format!("constexpr int SPLIT = {SPLIT};")));
+        assert!(include_str!("kernels/blocks.cu").contains(&format!("OUTPUTS = {OUTPUTS},")));
         let head = format!("LARGEST_HEAD = {LARGEST_HEAD}");
         assert!(include_str!("kernels/attention.cu").contains(&head));
     }

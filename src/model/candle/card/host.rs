@@ -26,6 +26,7 @@ unsafe extern "C" {
         rows: c_int,
         inputs: c_int,
         outputs: c_int,
+        stride: c_int,
     ) -> c_int;
 }
 
@@ -106,12 +107,12 @@ impl Driver for HostDriver {
 
     fn product(&mut self, product: CardProduct) -> Result<()> {
         self.call()?;
-        let CardProduct { weights, x, y, rows, inputs, outputs } = product;
+        let CardProduct { weights, x, y, rows, inputs, outputs, stride } = product;
         let [weights, x, y] = [weights, x, y].map(pointer);
         #[expect(unsafe_code, reason = "the kernels are C++")]
         // SAFETY: the plan's addresses are of tensors of these sizes in the numbers of this driver.
         let code = unsafe {
-            domino_card_product(self.numbers.as_ptr(), weights, x, y.cast(), rows, inputs, outputs)
+            domino_card_product(self.numbers.as_ptr(), weights, x, y.cast(), rows, inputs, outputs, stride)
         };
         if code == 0 { Ok(()) } else { candle_core::bail!("no product of {:?}", self.numbers) }
     }

@@ -11,6 +11,9 @@
     allow(dead_code, reason = "only builds for cards and tests of the kernels run them")
 )]
 
+#[cfg(all(test, feature = "card-host"))]
+mod attention_tests;
+mod blocks;
 mod chooser;
 #[cfg(feature = "cuda")]
 mod cuda;
@@ -20,12 +23,12 @@ mod engine;
 mod host;
 mod place;
 
+pub(super) use blocks::{append_rows, kernel_format, row_bytes};
 pub(super) use chooser::CardChooser;
 pub use driver::CardFault;
 #[cfg(feature = "card-host")]
 pub(super) use driver::HostFailure;
-pub(super) use engine::{CardEngine, CardMatrix, CardRow, LayerWeights, ModelWeights, ROWS};
-pub use place::CardMode;
+pub(super) use engine::{CacheSize, CardEngine, CardMatrix, CardPart, CardRow, LayerWeights, ModelWeights, ROWS};
 pub(super) use place::Where;
 #[cfg(feature = "cuda")]
 pub(super) use place::runs_blocks;

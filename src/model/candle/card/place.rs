@@ -1,6 +1,4 @@
-//! The devices that kernels are run on, and the choice of kernels for passes over few tokens on a card.
-
-use std::{fmt, str::FromStr};
+//! The devices that kernels are run on.
 
 use candle_core::{DType, Device};
 
@@ -56,44 +54,6 @@ pub(in crate::model::candle) fn runs_blocks(built: &str, card: (i32, i32)) -> bo
     if built < 90 { (built..built / 10 * 10 + 10).contains(&card) } else { built == card }
 }
 
-/// The kernels of passes over few tokens on a card, and so whether a text there depends on what shares a
-/// pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum CardMode {
-    /// Our kernels at one width: a row does not depend on its neighbours, so a text with drafts is the text
-    /// without. Quantised weights become numbers of the precision, which takes two to eight times their
-    /// memory.
-    #[default]
-    Exact,
-    /// Candle's tensors: quantised weights stay in ggml's blocks. Texts with drafts may be others.
-    Blocks,
-}
-
-impl CardMode {
-    /// All modes, in the order of their documentation.
-    pub const ALL: [Self; 2] = [Self::Exact, Self::Blocks];
-}
-
-impl fmt::Display for CardMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exact => "exact",
-            Self::Blocks => "blocks",
-        })
-    }
-}
-
-impl FromStr for CardMode {
-    type Err = String;
-
-    /// Finds a mode by its name.
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|mode| mode.to_string() == name);
-        found.ok_or_else(|| format!("{name:?} is neither exact nor blocks"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,16 +75,5 @@ mod tests {
         ] {
             assert_eq!(runs_blocks(built, card), runs, "{built:?} on {card:?}");
         }
-    }
-
-    #[test]
-    fn modes_are_read_from_their_names() {
-        for mode in CardMode::ALL {
-            assert_eq!(mode.to_string().parse(), Ok(mode));
-        }
-        for name in ["", "Exact", "exact ", "block", "tensors", "fast"] {
-            assert!(name.parse::<CardMode>().is_err(), "{name:?}");
-        }
-        assert_eq!(CardMode::default(), CardMode::Exact);
     }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
 use candle_core::{DType, Module, Result, Tensor};
 
-use super::placement::Place;
+use super::placement::{Form, Place};
+use crate::model::candle::card::{CardMatrix, CardPart, append_rows, row_bytes};
 use crate::model::cpu::{pages::Pages, products::matrix::read_matrix};
-use crate::model::{candle::card, error::ModelError, files::weights::Weights};
+use crate::model::{error::ModelError, files::weights::Weights, formats::Format};
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one kind each, one below the other.
 #[derive(Debug, Clone)]
@@ -22,7 +23,10 @@ pub(super) struct Factor {
 enum FactorPart {
     /// `[outputs, inputs]`, in the numbers of the place.
     Floats(Tensor),
+    /// For Candle's products.
     Blocks(QMatMul),
+    /// For the card's kernels alone.
+    Card(CardPart),
 }
 
 /// `x` (rows `[n, inputs]`) times a matrix (`[outputs, inputs]`), plus a vector if there is one.
@@ -44,21 +48,23 @@ impl Factor {
         inputs: usize,
         place: &Place,
     ) -> std::result::Result<Self, ModelError> {
-        let kind = |&(name, rows): &(&str, usize)| -> std::result::Result<_, ModelError> {
-            Ok(place.keeps_blocks(weights.format(name, &[rows, inputs])?, inputs))
+        let form = |&(name, rows): &(&str, usize)| -> std::result::Result<_, ModelError> {
+            Ok(place.form(weights.format(name, &[rows, inputs])?, inputs))
         };
-        let kinds: Vec<Option<GgmlDType>> = parts.iter().map(kind).collect::<std::result::Result<_, _>>()?;
+        let forms: Vec<Form> = parts.iter().map(form).collect::<std::result::Result<_, _>>()?;
         let mut loaded = Vec::new();
         let mut rest = parts;
-        for alike in kinds.chunk_by(PartialEq::eq) {
+        for alike in forms.chunk_by(PartialEq::eq) {
             let (own, after) = rest.split_at(alike.len());
             rest = after;
-            loaded.push(match alike.first().copied().flatten() {
-                None if place.makes => {
-                    FactorPart::Floats(place.random_matrix(own.iter().map(|(_, rows)| rows).sum(), inputs)?)
+            let rows = own.iter().map(|(_, rows)| rows).sum();
+            loaded.push(match alike[0] {
+                Form::Floats if place.makes => FactorPart::Floats(place.random_matrix(rows, inputs)?),
+                Form::Floats => FactorPart::Floats(place.matrix(&read_matrix(weights, own, inputs)?)?),
+                Form::Blocks(kind) => FactorPart::Blocks(blocks(weights, own, [rows, inputs], kind, place)?),
+                Form::Card(format) => {
+                    FactorPart::Card(card_blocks(weights, own, [rows, inputs], format, place)?)
                 }
-                None => FactorPart::Floats(place.matrix(&read_matrix(weights, own, inputs)?)?),
-                Some(kind) => FactorPart::Blocks(blocks(weights, own, inputs, kind, place)?),
             });
         }
         Ok(Self { parts: loaded })
@@ -74,12 +80,17 @@ impl Factor {
         }
     }
 
-    /// The whole matrix, if it is one part in floats.
-    pub(super) fn floats(&self) -> Option<&Tensor> {
-        match self.parts.as_slice() {
-            [FactorPart::Floats(weights)] => Some(weights),
-            _ => None,
-        }
+    /// The matrix as the card's kernels take it; `None` if a part is in Candle's blocks.
+    pub(super) fn card(&self, bias: Option<&Tensor>) -> Option<CardMatrix> {
+        let parts = self.parts.iter().map(|part| match part {
+            FactorPart::Floats(weights) => {
+                let outputs = weights.dims().first().copied()?;
+                Some(CardPart { weights: weights.clone(), format: None, outputs })
+            }
+            FactorPart::Card(part) => Some(part.clone()),
+            FactorPart::Blocks(_) => None,
+        });
+        Some(CardMatrix { parts: parts.collect::<Option<_>>()?, bias: bias.cloned() })
     }
 
     /// The weights of some outputs (`[n]`): rows `[n, inputs]` in `precision`. Only of a matrix of one part.
@@ -103,14 +114,15 @@ impl FactorPart {
                 true => weights.forward(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype()),
                 false => weights.forward(x),
             },
+            Self::Card(part) => candle_core::bail!("{:?} is for kernels", part.format),
         }
     }
 }
 
 impl Product {
-    /// Weights and bias, if the weights are one matrix in floats.
-    pub(super) fn matrix(&self) -> Option<card::CardMatrix> {
-        Some(card::CardMatrix { weights: self.factor.floats()?.clone(), bias: self.bias.clone() })
+    /// Weights and bias as the card's kernels take them; see [`Factor::card`].
+    pub(super) fn card(&self) -> Option<CardMatrix> {
+        self.factor.card(self.bias.as_ref())
     }
 
     /// Rows `[n, inputs]` -> rows `[n, outputs]`.
@@ -127,12 +139,10 @@ impl Product {
 fn blocks(
     weights: &mut dyn Weights,
     parts: &[(&str, usize)],
-    inputs: usize,
+    [rows, inputs]: [usize; 2],
     kind: GgmlDType,
     place: &Place,
 ) -> std::result::Result<QMatMul, ModelError> {
-    place.check_blocks()?;
-    let rows: usize = parts.iter().map(|(_, rows)| rows).sum();
     // Candle reads the bytes as blocks, whose halves must be aligned.
     let mut stored = Pages::default();
     stored.reserve(rows.saturating_mul(inputs / kind.block_size()).saturating_mul(kind.type_size()));
@@ -145,6 +155,22 @@ fn blocks(
     }
     let storage = QStorage::from_data(stored.bytes().into(), &place.device, kind)?;
     Ok(QMatMul::QTensor(Arc::new(QTensor::new(storage, (rows, inputs))?)))
+}
+
+/// Matrices in one format that the kernels take, one below the other.
+fn card_blocks(
+    weights: &mut dyn Weights,
+    parts: &[(&str, usize)],
+    [outputs, inputs]: [usize; 2],
+    format: Format,
+    place: &Place,
+) -> std::result::Result<CardPart, ModelError> {
+    let mut bytes = Vec::with_capacity(outputs.saturating_mul(row_bytes(format, inputs)));
+    for &(name, rows) in parts {
+        weights.read(name, &[rows, inputs], &mut |stored, rows| append_rows(stored, inputs, rows, &mut bytes))?;
+    }
+    let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    Ok(CardPart { weights: Tensor::new(words, &place.device)?, format: Some(format), outputs })
 }
 
 /// The same numbers, in a format of which the device has products: for bf16 there are none on the CPU.

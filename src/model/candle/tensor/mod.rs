@@ -15,9 +15,9 @@ use candle_core::{DType, Tensor};
 pub use placement::{Placement, Precision};
 pub use rows::DeviceRows;
 
-use self::placement::Place;
+use self::placement::{Form, Place};
 use self::transformer::{KvCache, TensorTransformer};
-use super::card::{CardChooser, CardEngine, CardRow, ROWS};
+use super::card::{CacheSize, CardChooser, CardEngine, CardRow, ROWS, row_bytes};
 use crate::ids::{TokenId, as_u64};
 use crate::limits::DEFAULT_CONTEXT;
 use crate::model::cpu::batch::{ONLY, check_inputs};
@@ -30,9 +30,9 @@ use crate::model::{BatchInput, BatchModel, GraphCounts, Kept, Logits, Model, Row
 
 /// A model with its caches, as tensors of a device. As a [`Model`] it has its first sequence.
 ///
-/// On a card with [`CardMode::Exact`](super::CardMode::Exact) rows do not depend on what shares a pass.
-/// Otherwise they do in their last bits, unlike those of [`CandleModel`](super::CandleModel): products are
-/// summed as the device's library likes.
+/// On a card rows do not depend on what shares a pass, if the kernels compute the model: heads of at most 256
+/// numbers, and no more than Llama, Mistral or Qwen to 3 have. Other rows do in their last bits, unlike those
+/// of [`CandleModel`](super::CandleModel): products are summed as the device's library likes.
 #[derive(Debug)]
 pub struct TensorModel {
     // Dropped before the tensors that it has addresses of.
@@ -44,10 +44,11 @@ pub struct TensorModel {
 }
 
 impl TensorModel {
-    /// Loads a model as [`CandleModel::load`](super::CandleModel::load) does, to `placement`. Quantised
-    /// weights stay as they are stored, and products with them round their inputs to eight bits; with
-    /// [`LoadOptions::exact_products`] they become numbers of the placement's precision, which takes two to
-    /// eight times the memory. Reads every weight once.
+    /// Loads a model as [`CandleModel::load`](super::CandleModel::load) does, to `placement`. Reads every
+    /// weight once. Quantised weights stay in their blocks. The card's kernels multiply exactly with those of
+    /// Q4_K, Q5_K, Q6_K and Q8_0, as which they take Q4_0 and Q5_0; others become numbers of the placement's
+    /// precision. Elsewhere products round their inputs to eight bits, unless by
+    /// [`LoadOptions::exact_products`] all weights become numbers, of two to eight times the memory.
     ///
     /// # Errors
     /// All errors of [`CandleModel::load`](super::CandleModel::load), and a device that cannot be used. The
@@ -107,12 +108,7 @@ impl TensorModel {
                 ModelErrorKind::Device { device: "a tensor model".into(), reason: reason.into() }.into()
             );
         }
-        if place.passes
-            && let Some(lack) = CardEngine::lacks(&config)
-        {
-            let reason = format!("{lack}; --card blocks runs such models, with texts that drafts may change");
-            return Err(ModelErrorKind::Device { device: "the card".into(), reason }.into());
-        }
+        let place = &place.with_passes(CardEngine::computes(&config));
         // The cache is as large as the context from the first on.
         let mut asked = options.clone();
         asked.context.get_or_insert(config.max_positions.min(DEFAULT_CONTEXT));
@@ -125,9 +121,10 @@ impl TensorModel {
         let transformer = TensorTransformer::load(weights, config, context, place)?;
         let config = transformer.config();
         let weights = caches.first().and_then(|first| transformer.weights(first));
+        let room = CacheSize { context, texts };
         let engine = place.kernels.zip(weights).filter(|_| place.passes);
         let engine =
-            engine.map(|(on, weights)| CardEngine::new(on, config, context, &weights)).transpose()?;
+            engine.map(|(on, weights)| CardEngine::new(on, config, room, &weights)).transpose()?;
         let chooser = match (&engine, place.kernels) {
             (Some(engine), _) => Some(engine.chooser()),
             (None, Some(on)) => Some(CardChooser::open(on, device, place.precision, config.vocabulary)?),
@@ -185,11 +182,11 @@ impl TensorModel {
         for &BatchInput { sequence, tokens, rows: asked } in inputs {
             let wanted = asked.count(tokens.len()).max(1);
             let mut rest: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
-            if self.engine.is_none() {
+            let Some(engine) = &self.engine else {
                 parts.push((self.run_tensors(sequence, &rest, wanted)?, 0..0));
                 continue;
-            }
-            if rest.len() - wanted > ROWS {
+            };
+            if rest.len() - wanted > ROWS && !engine.runs_prompts() {
                 let last = rest.split_off(rest.len() - wanted);
                 self.run_tensors(sequence, &rest, 0)?;
                 rest = last;
@@ -200,18 +197,18 @@ impl TensorModel {
             parts.push((Vec::new(), rows.len() - wanted..rows.len()));
             self.caches[sequence].commit(rest.len());
         }
-        let passes = self.engine.iter().flat_map(|engine| rows.chunks(ROWS).map(|rows| engine.pass(rows)));
-        let passes: Vec<Tensor> = passes.collect::<Result<_, _>>()?;
-        let rows = parts.into_iter().map(|(mut parts, range)| {
-            for (pass, first) in passes.iter().zip((0..).step_by(ROWS)) {
-                let (from, to) = (range.start.max(first), range.end.min(first + ROWS));
+        let passes = self.engine.iter().flat_map(|engine| rows.chunks(ROWS).map(move |rows| (engine, rows)));
+        for ((engine, rows), first) in passes.zip((0..).step_by(ROWS)) {
+            engine.pass(rows)?;
+            for (parts, range) in &mut parts {
+                let (from, to) = (range.start.max(first), range.end.min(first + rows.len()));
                 if from < to {
-                    parts.push(pass.narrow(0, from - first, to - from)?);
+                    parts.push(engine.logits(from - first, to - from)?);
                 }
             }
-            Ok::<_, ModelError>(DeviceRows::new(&parts, self.chooser.clone())?)
-        });
-        rows.collect()
+        }
+        let rows = parts.into_iter().map(|(parts, _)| DeviceRows::new(&parts, self.chooser.clone()));
+        Ok(rows.collect::<candle_core::Result<_>>()?)
     }
 
     /// Runs tokens by Candle's operations, and returns the last `wanted` rows, in parts.
@@ -276,14 +273,15 @@ fn size(weights: &dyn Weights, config: &Config, place: &Place) -> Result<u64, Mo
         let format = weights.format(&name, &shape)?;
         let inputs = shape.last().copied().unwrap_or(1);
         let count = shape.iter().fold(1, |count: usize, &size| count.saturating_mul(size));
-        let bytes = match (place.keeps_blocks(format, inputs), shape.as_slice()) {
-            (Some(_), _) => {
+        let bytes = match (place.form(format, inputs), shape.as_slice()) {
+            (Form::Card(format), _) => row_bytes(format, inputs).saturating_mul(count / inputs.max(1)),
+            (Form::Blocks(_), _) => {
                 let stored = (count / format.block()).saturating_mul(format.block_bytes());
                 // On the CPU Candle makes panels beside them, of up to 1.4 times their size.
                 if place.is_cpu() { stored.saturating_mul(5) / 2 } else { stored }
             }
-            (None, [_, _]) => count.saturating_mul(place.precision.size_in_bytes()),
-            (None, _) => count.saturating_mul(size_of::<f32>()),
+            (Form::Floats, [_, _]) => count.saturating_mul(place.precision.size_in_bytes()),
+            (Form::Floats, _) => count.saturating_mul(size_of::<f32>()),
         };
         Ok(sum.saturating_add(as_u64(bytes)))
     })

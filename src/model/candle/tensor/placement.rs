@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
 #[cfg(feature = "card-host")]
 use crate::model::candle::card::HostFailure;
-use crate::model::candle::card::{CardFault, CardMode, Where};
+use crate::model::candle::card::{CardFault, Where, kernel_format};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::{cpu::products::matrix::Matrix, files::weights::ggml, formats::Format};
 
@@ -34,16 +34,13 @@ pub struct Placement {
     pub card: Option<usize>,
     /// The numbers.
     pub precision: Precision,
-    /// The kernels of passes over few tokens, on a card.
-    pub mode: CardMode,
     /// The stand-in for a card, in tests.
     emulation: Option<Where>,
 }
 
 impl Placement {
     /// The CPU, in 32 bits.
-    pub const CPU: Self =
-        Self { card: None, precision: Precision::F32, mode: CardMode::Exact, emulation: None };
+    pub const CPU: Self = Self { card: None, precision: Precision::F32, emulation: None };
 
     /// A card, in 16 bits.
     #[must_use]
@@ -70,12 +67,6 @@ impl Placement {
             Where::Card => Where::Card,
         };
         Self { emulation: self.emulation.map(failing), ..self }
-    }
-
-    /// Returns the same device with these kernels.
-    #[must_use]
-    pub fn with_mode(self, mode: CardMode) -> Self {
-        Self { mode, ..self }
     }
 
     /// Returns the same device with these numbers.
@@ -106,9 +97,7 @@ impl Placement {
             None => Device::Cpu,
         };
         let kernels = self.emulation.or(self.card.map(|_| Where::Card));
-        let passes = kernels.is_some() && self.mode == CardMode::Exact;
-        // The kernels take no blocks.
-        Ok(Place { device, precision, unpacks: unpacks || passes, kernels, passes, makes: false })
+        Ok(Place { device, precision, unpacks, kernels, passes: false, makes: false })
     }
 }
 
@@ -176,6 +165,17 @@ impl FromStr for Placement {
     }
 }
 
+/// How the weights of a matrix lie on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In the numbers of the place.
+    Floats,
+    /// In blocks, as Candle's products take them.
+    Blocks(GgmlDType),
+    /// In blocks of this format, as the kernels take them.
+    Card(Format),
+}
+
 /// An opened [`Placement`].
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -209,31 +209,32 @@ impl Place {
         None
     }
 
-    /// Refuses blocks on a card that Candle's products with them were not compiled for.
-    ///
-    /// # Errors
-    /// If the device is such a card.
-    pub(super) fn check_blocks(&self) -> Result<(), ModelError> {
-        #[cfg(feature = "cuda")]
-        if let Ok(card) = self.device.as_cuda_device() {
-            let (built, context) = (env!("DOMINO_CUDA_COMPUTE_CAP"), card.cuda_stream());
-            let found = context.context().compute_capability().map_err(candle_core::Error::wrap)?;
-            if !crate::model::candle::card::runs_blocks(built, found) {
-                let reason = format!(
-                    "products with blocks were compiled for CUDA_COMPUTE_CAP={built}, and the card has \
-                     {}.{}; --card exact runs on any",
-                    found.0, found.1
-                );
-                return Err(ModelErrorKind::Device { device: "--card blocks".into(), reason }.into());
-            }
-        }
-        Ok(())
+    /// This place for a model that the kernels `compute` or not. What they do not take becomes numbers, and
+    /// so do blocks on a card that Candle's products with them were not compiled for.
+    pub(super) fn with_passes(&self, compute: bool) -> Self {
+        let passes = compute && self.kernels.is_some();
+        Self { passes, unpacks: self.unpacks || passes || !self.runs_blocks(), ..self.clone() }
     }
 
-    /// Candle's name of a format, if rows of `inputs` weights in it stay in blocks here. Candle takes blocks
-    /// of 32 in pairs.
-    pub(super) fn keeps_blocks(&self, format: Format, inputs: usize) -> Option<GgmlDType> {
-        ggml(format).filter(|_| !self.unpacks && inputs.is_multiple_of(64))
+    /// Can Candle's products with blocks run here?
+    fn runs_blocks(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        if let Ok(card) = self.device.as_cuda_device() {
+            let found = card.cuda_stream().context().compute_capability();
+            return found.is_ok_and(|found| {
+                crate::model::candle::card::runs_blocks(env!("DOMINO_CUDA_COMPUTE_CAP"), found)
+            });
+        }
+        true
+    }
+
+    /// How rows of `inputs` weights of a format lie here. Candle takes blocks of 32 in pairs.
+    pub(super) fn form(&self, format: Format, inputs: usize) -> Form {
+        match (kernel_format(format).filter(|_| self.passes), ggml(format)) {
+            (Some(format), _) => Form::Card(format),
+            (None, Some(kind)) if !self.unpacks && inputs.is_multiple_of(64) => Form::Blocks(kind),
+            _ => Form::Floats,
+        }
     }
 
     /// A vector here, in 32 bits.

@@ -137,25 +137,26 @@ impl TensorTransformer {
     }
 
     /// All tensors, with those of the cache, as the card's kernels take them; `None` if weights are kept in
-    /// blocks, or the kernels do not compute such a model.
+    /// Candle's blocks.
     pub(super) fn weights(&self, cache: &KvCache) -> Option<ModelWeights> {
-        let rotation = self.rotations.first().filter(|_| self.config.is_plain())?;
+        let rotation = self.rotations.first()?;
         let layers = self.layers.iter().zip(cache.tensors()).map(|(layer, [keys, values])| {
             Some(LayerWeights {
                 attention_norm: layer.norms.attention.clone(),
-                qkv: layer.qkv.matrix()?,
+                qkv: layer.qkv.card()?,
                 head_norms: layer.norms.heads.clone(),
-                attention_out: layer.attention_out.matrix()?,
+                attention_out: layer.attention_out.card()?,
                 mlp_norm: layer.norms.mlp.clone(),
-                gate_up: layer.gate_up.matrix()?,
-                down: layer.down.matrix()?,
+                gate_up: layer.gate_up.card()?,
+                down: layer.down.card()?,
                 keys: keys.clone(),
                 values: values.clone(),
             })
         });
         Some(ModelWeights {
-            embedding: self.embedding.floats()?.clone(),
-            output: self.output.floats()?.clone(),
+            numbers: self.place.precision,
+            embedding: self.embedding.card(None)?.parts.pop()?,
+            output: self.output.card(None)?,
             norm: self.norm.clone(),
             rotation: rotation.clone(),
             layers: layers.collect::<Option<_>>()?,

@@ -5,4 +5,6 @@
 
 #include "attention.cu"
 
+#include "blocks.cu"
+
 #include "choice.cu"

@@ -2,8 +2,9 @@
 //
 // Compiled by nvcc for cards, and by any C++ compiler with host/emulator.h, for tests without one.
 //
-// Invariant: a row of a pass does not depend on its neighbours. A block works for one row, splits of keys are
-// by that row's own length, and sums have an order that only sizes decide.
+// Invariant: a row of a pass does not depend on its neighbours. A block works for one row, or for several by
+// tensor cores, whose rows are apart; splits of keys lie at fixed places, and sums have an order that only
+// sizes and places decide.
 #pragma once
 
 #ifdef __CUDACC__
@@ -21,6 +22,33 @@ DEVICE float wide(f16_t x) { return __half2float(x); }
 template <typename T> DEVICE T narrow(float x);
 template <> DEVICE bf16_t narrow<bf16_t>(float x) { return __float2bfloat16(x); }
 template <> DEVICE f16_t narrow<f16_t>(float x) { return __float2half(x); }
+
+// Two numbers of bf16, less another one.
+DEVICE uint32_t less(uint32_t pair, float other) {
+  union Numbers {
+    uint32_t word;
+    __nv_bfloat162 both;
+    DEVICE Numbers() {}
+  } numbers;
+  numbers.word = pair;
+  numbers.both = __hsub2(numbers.both, __float2bfloat162_rn(other));
+  return numbers.word;
+}
+
+// sums += left * right, of tiles that the lanes of a warp share: 16 rows of 16 numbers of 16 bits, 16 rows
+// of 8, and sums of 16 rows of 8 in 32 bits (m16n8k16 of PTX). A lane 4 g + t has, of the left tile, columns 2 t
+// and 2 t + 1 of the rows g and g + 8, then columns 2 t + 8 and 2 t + 9 of both; of the right one the same as
+// rows of the column g; and of the sums columns 2 t and 2 t + 1 of the row g, then of g + 8.
+template <typename T> DEVICE void tensor_product(float* sums, const uint32_t* left, const uint32_t* right);
+#define TENSOR_PRODUCT(NAME, T) \
+  template <> DEVICE void tensor_product<T>(float* sums, const uint32_t* left, const uint32_t* right) { \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." NAME "." NAME ".f32 " \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]) \
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1])); \
+  }
+TENSOR_PRODUCT("bf16", bf16_t)
+TENSOR_PRODUCT("f16", f16_t)
 #else
 #include "host/emulator.h"
 #endif
@@ -43,6 +71,30 @@ struct Inputs {
   uint32_t positions[WIDTH];
   uint32_t texts[WIDTH];
 };
+
+// A word as a number, and back.
+union Word {
+  uint32_t bits;
+  float number;
+};
+DEVICE float number_of(uint32_t bits) {
+  Word word;
+  word.bits = bits;
+  return word.number;
+}
+DEVICE uint32_t word_of(float number) {
+  Word word;
+  word.number = number;
+  return word.bits;
+}
+
+// COUNT words from an address that is a multiple of their size.
+template <int COUNT> DEVICE void load_words(const void* from, uint32_t* to) {
+  struct alignas(4 * COUNT) Words { uint32_t word[COUNT]; };
+  const Words words = *static_cast<const Words*>(from);
+  UNROLL
+  for (int i = 0; i < COUNT; i++) to[i] = words.word[i];
+}
 
 // Eight numbers from an address that is a multiple of their size in bytes (16 or 32).
 template <typename T> DEVICE void load8(const T* from, float* to) {
@@ -80,17 +132,34 @@ DEVICE float block_sum(float x) {
   return sum;
 }
 
-// The keys that a row at `position` sees, and how they are split over blocks: by its own length alone.
-struct Split {
-  int first, length, chunk, used;
+// Two numbers of 16 bits, the first in the lower half.
+template <typename T> union Pair {
+  T numbers[2];
+  uint32_t word;
+  DEVICE Pair() {}
 };
-DEVICE Split split_keys(uint32_t position, int window, int splits) {
-  Split s;
-  s.length = (int)position + 1;
-  s.first = window > 0 && s.length > window ? s.length - window : 0;
-  const int seen = s.length - s.first;
-  s.chunk = (seen + splits - 1) / splits;
-  if (s.chunk < 32) s.chunk = 32;
-  s.used = (seen + s.chunk - 1) / s.chunk;
-  return s;
+
+// Pairs of eight numbers of 32 bits, as sums of TERMS numbers of T each.
+template <typename T, int TERMS> DEVICE void split_terms(float* numbers, uint32_t (*pairs)[4]) {
+  UNROLL
+  for (int term = 0; term < TERMS; term++) {
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+      Pair<T> pair;
+      UNROLL
+      for (int j = 0; j < 2; j++) {
+        pair.numbers[j] = narrow<T>(numbers[2 * i + j]);
+        numbers[2 * i + j] -= wide(pair.numbers[j]);
+      }
+      pairs[term][i] = pair.word;
+    }
+  }
+}
+
+// Keys that a block looks at: those from a multiple of SPLIT on.
+constexpr int SPLIT = 256;
+
+// The first key that a row at `position` sees; the last one is its own.
+DEVICE int first_key(int position, int window) {
+  return window > 0 && position >= window ? position + 1 - window : 0;
 }

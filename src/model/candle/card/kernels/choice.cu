@@ -13,22 +13,6 @@ constexpr uint32_t LISTED = 512;
 
 DEVICE uint64_t joined(const uint32_t* halves) { return (uint64_t)halves[1] << 32 | halves[0]; }
 
-// A word as a number, and back.
-union Word {
-  uint32_t bits;
-  float number;
-};
-DEVICE float number_of(uint32_t bits) {
-  Word word;
-  word.bits = bits;
-  return word.number;
-}
-DEVICE uint32_t word_of(float number) {
-  Word word;
-  word.number = number;
-  return word.bits;
-}
-
 // What is asked of a row: the key of the noise, the temperature (zero: the largest logit wins), how many of
 // the row's logits count, and how far below the largest logit tokens are listed (zero: none are). Words, since
 // the buffer is one of words.
@@ -64,17 +48,31 @@ struct Best {
     }
   }
 
-  DEVICE void enter(const Asked& asked, float logit, uint32_t id) {
+  // Enters a token of a part whose largest logit is `top`.
+  DEVICE void enter(const Asked& asked, float logit, uint32_t id, float top) {
     if (asked.temperature == 0.0) {
       take((double)logit, id);
       return;
     }
-    const double score = exact::over((double)logit, asked.temperature);
     const uint64_t bits = noise_bits(asked.key, id);
-    // Most tokens cannot win whatever their noise is, and need no logarithms.
-    if (exact::plus(score, gumbel_bound(bits)) >= total) take(exact::plus(score, gumbel(bits)), id);
+    // Most tokens cannot win, and are left out by numbers of 32 bits: cards have few units for doubles. No
+    // noise is below -3.63, so neither is the total of the token with the largest logit, less its score.
+    const float behind = (logit - top) / (float)asked.temperature;
+    if (behind + gumbel_bound(bits) < -3.7f) return;
+    take(exact::plus(exact::over((double)logit, asked.temperature), gumbel(bits)), id);
   }
 };
+
+// The largest number of a block of CHOOSERS threads, in every thread.
+DEVICE float block_largest(float x) {
+  SHARED float parts[CHOOSERS / 32];
+  UNROLL
+  for (int o = 16; o > 0; o >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, o));
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+  __syncthreads();
+  for (int i = 0; i < CHOOSERS / 32; i++) x = fmaxf(x, parts[i]);
+  return x;
+}
 
 // Of each part of each row the best token whose bit is set and whose logit is above minus infinity, the
 // largest such logit, and whether any logit there is NaN or plus infinity. Rows have `stride` logits, masks
@@ -92,17 +90,19 @@ choose(const float* logits, const uint32_t* asked, const uint32_t* masks, uint32
     const float logit = logits[i];
     if (!(logit < INFINITY)) {
       wrong = 1;
-    } else if (has_bit(masks, i) && logit > -INFINITY) {
+    } else if (has_bit(masks, i)) {
       top = fmaxf(top, logit);
-      best.enter(own, logit, (uint32_t)i);
     }
   }
+  top = block_largest(top);
+  for (int i = own.from() + (int)threadIdx.x; i < own.to(); i += (int)blockDim.x) {
+    const float logit = logits[i];
+    if (has_bit(masks, i) && logit < INFINITY && logit > -INFINITY) best.enter(own, logit, (uint32_t)i, top);
+  }
   SHARED double totals[CHOOSERS];
-  SHARED float tops[CHOOSERS];
   SHARED uint32_t tokens[CHOOSERS], faults[CHOOSERS];
   const int thread = (int)threadIdx.x;
   totals[thread] = best.total;
-  tops[thread] = top;
   tokens[thread] = best.token;
   faults[thread] = wrong;
   __syncthreads();
@@ -110,7 +110,6 @@ choose(const float* logits, const uint32_t* asked, const uint32_t* masks, uint32
     if (thread < half) {
       best.take(totals[thread + half], tokens[thread + half]);
       totals[thread] = best.total;
-      tops[thread] = fmaxf(tops[thread], tops[thread + half]);
       tokens[thread] = best.token;
       faults[thread] |= faults[thread + half];
     }
@@ -123,7 +122,7 @@ choose(const float* logits, const uint32_t* asked, const uint32_t* masks, uint32
     part[1] = (uint32_t)(total >> 32);
     part[2] = best.token;
     part[3] = faults[0];
-    part[4] = word_of(tops[0]);
+    part[4] = word_of(top);
   }
 }
 

@@ -82,8 +82,8 @@ DEVICE double gumbel(uint64_t bits) {
 
 // An upper bound of it that takes two operations: bits that start with n ones stand for u <= 1 - 2^-(n+1),
 // and -ln(-ln(u)) <= -ln(1 - u).
-DEVICE double gumbel_bound(uint64_t bits) {
+DEVICE float gumbel_bound(uint64_t bits) {
   const int ones = exact::leading_zeros(~bits);
   // A little more than ln 2.
-  return exact::times((double)((ones < 53 ? ones : 53) + 1), 0.693147180559945309 * 1.0000001);
+  return (float)((ones < 53 ? ones : 53) + 1) * 0.69315f;
 }

@@ -30,7 +30,7 @@ struct Runner {
   std::unique_ptr<char[]> stacks{new char[STACK * MOST]};
   State states[MOST];
   unsigned waiting[MOST];
-  uint32_t words[2][MOST];
+  uint32_t words[2][MOST], fragments[2][MOST][6];
   Meeting barrier, warps[MOST / LANES];
   int current = 0, count = 0, live = 0;
   bool moved = false;
@@ -103,6 +103,24 @@ uint32_t exchange(uint32_t value, int distance) {
   return words[own ^ distance];
 }
 
+void multiply(float* sums, const uint32_t* left, const uint32_t* right, float (*wide)(uint16_t)) {
+  const int own = runner->current, lane = own % LANES;
+  Meeting& warp = runner->warps[own / LANES];
+  uint32_t(*all)[6] = runner->fragments[warp.passed % 2] + (own - lane);
+  std::memcpy(all[lane], left, 16);
+  std::memcpy(all[lane] + 4, right, 8);
+  meet(warp, LANES);
+  for (int sum = 0; sum < 4; sum++) {
+    const int row = lane / 4 + sum / 2 * 8, column = lane % 4 * 2 + sum % 2;
+    for (int i = 0; i < 16; i++) {
+      // The number at place i of the row and of the column, as the lanes have them.
+      const int other = i % 8 / 2, high = i / 8;
+      const uint32_t a = all[row % 8 * 4 + other][row / 8 + 2 * high], b = all[column * 4 + other][4 + high];
+      sums[sum] += wide((uint16_t)(a >> i % 2 * 16)) * wide((uint16_t)(b >> i % 2 * 16));
+    }
+  }
+}
+
 namespace {
 
 template <typename... Arguments> struct Call {
@@ -142,14 +160,14 @@ bool launch(void (*kernel)(Arguments...), void** arguments, const unsigned* grid
 }
 
 template <typename T>
-void product(const T* weights, const T* x, float* y, int rows, int inputs, int outputs) {
+void product(const T* weights, const T* x, float* y, int rows, int inputs, int outputs, int stride) {
   for (int row = 0; row < rows; row++) {
     for (int output = 0; output < outputs; output++) {
       float sum = 0.f;
       for (int i = 0; i < inputs; i++) {
         sum += wide(weights[(size_t)output * inputs + i]) * wide(x[(size_t)row * inputs + i]);
       }
-      y[(size_t)row * outputs + output] = sum;
+      y[(size_t)row * stride + output] = sum;
     }
   }
 }
@@ -172,25 +190,40 @@ extern "C" int domino_card_launch(const char* name, const unsigned* grid, unsign
   TRY(heads_##NAME) \
   TRY(attention_16_##NAME) \
   TRY(attention_32_##NAME) \
-  TRY(attention_64_##NAME) \
-  TRY(attention_128_##NAME) \
-  TRY(attention_256_##NAME) \
   TRY(attention_any_##NAME) \
-  TRY(combine_##NAME)
+  TRY(combine_##NAME) \
+  TRY(product_q4_k_##NAME) \
+  TRY(embed_q4_k_##NAME) \
+  TRY(product_q5_k_##NAME) \
+  TRY(embed_q5_k_##NAME) \
+  TRY(product_q6_k_##NAME) \
+  TRY(embed_q6_k_##NAME) \
+  TRY(product_q8_0_##NAME) \
+  TRY(embed_q8_0_##NAME)
   FOR_NUMBERS(TRY_ALL)
+  TRY(attention_64_f32)
+  TRY(attention_128_f32)
+  TRY(attention_256_f32)
+  TRY(attention_rows_64_f16)
+  TRY(attention_rows_128_f16)
+  TRY(attention_rows_256_f16)
+  TRY(attention_rows_64_bf16)
+  TRY(attention_rows_128_bf16)
+  TRY(attention_rows_256_bf16)
   TRY(choose)
   TRY(settle)
   TRY(list_near)
   return 1;
 }
 
-// Rows [rows, inputs] times weights [outputs, inputs]: [rows, outputs] in 32 bits, summed in order. Stands
-// for cuBLAS.
+// Rows [rows, inputs] times weights [outputs, inputs]: [rows, outputs] in 32 bits, of rows of `stride`
+// numbers, summed in order. Stands for cuBLAS.
 extern "C" int domino_card_product(const char* numbers, const void* weights, const void* x, float* y,
-                                   int rows, int inputs, int outputs) {
+                                   int rows, int inputs, int outputs, int stride) {
 #define PRODUCT(NAME, T) \
   if (std::strcmp(numbers, #NAME) == 0) { \
-    emulator::product(static_cast<const T*>(weights), static_cast<const T*>(x), y, rows, inputs, outputs); \
+    emulator::product(static_cast<const T*>(weights), static_cast<const T*>(x), y, rows, inputs, outputs, \
+                      stride); \
     return 0; \
   }
   FOR_NUMBERS(PRODUCT)

@@ -30,6 +30,8 @@ extern thread_local Index thread, block, block_size, grid_size;
 void barrier();
 // What the lane `distance` apart (exclusive or) has given.
 uint32_t exchange(uint32_t value, int distance);
+// sums += left * right by the lanes of a warp, of numbers that `wide` reads; see tensor_product of card.cuh.
+void multiply(float* sums, const uint32_t* left, const uint32_t* right, float (*wide)(uint16_t));
 
 }  // namespace emulator
 
@@ -47,6 +49,14 @@ template <typename T> inline T __shfl_xor_sync(uint32_t, T value, int distance) 
   word = emulator::exchange(word, distance);
   std::memcpy(&value, &word, 4);
   return value;
+}
+
+// Four of the eight bytes of two words.
+inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t selector) {
+  const uint64_t bytes = (uint64_t)high << 32 | low;
+  uint32_t word = 0;
+  for (int i = 0; i < 4; i++) word |= (uint32_t)(bytes >> (selector >> 4 * i & 7) * 8 & 255) << 8 * i;
+  return word;
 }
 
 // Fibers give way nowhere in between.
@@ -85,6 +95,10 @@ inline float wide(f16_t x) {
   return from_bits(sign | (exponent + 112) << 23 | rest << 13);
 }
 
+template <typename T> void tensor_product(float* sums, const uint32_t* left, const uint32_t* right) {
+  emulator::multiply(sums, left, right, [](uint16_t bits) { return wide(T{bits}); });
+}
+
 template <typename T> T narrow(float x);
 
 // To nearest, of two as near the even one.
@@ -105,4 +119,9 @@ template <> inline f16_t narrow<f16_t>(float x) {
   const uint32_t magnitude = bits & 0x7fffffff;
   const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
   return {(uint16_t)(sign | (rounded - (112u << 23)) >> 13)};
+}
+
+inline uint32_t less(uint32_t pair, float other) {
+  const float low = from_bits(pair << 16) - other, high = from_bits(pair & 0xffff0000u) - other;
+  return (uint32_t)narrow<bf16_t>(high).bits << 16 | narrow<bf16_t>(low).bits;
 }
