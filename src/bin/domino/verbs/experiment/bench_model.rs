@@ -163,9 +163,6 @@ fn load(command: &BenchModel) -> Result<(Runner, String)> {
 /// Describes the device, and the numbers or instructions in use if they are not the model's or the best.
 fn device(command: &BenchModel) -> String {
     match (command.by.tensors(), command.flags.instructions) {
-        (Some(place), _) if place.card.is_some() => {
-            format!("{place} in {}, {} kernels", place.precision, place.mode)
-        }
         (Some(place), _) => format!("{place} in {}", place.precision),
         (None, Some(instructions)) => format!("cpu with {instructions}"),
         (None, None) => "cpu".into(),

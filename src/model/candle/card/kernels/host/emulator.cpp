@@ -30,7 +30,8 @@ struct Runner {
   std::unique_ptr<char[]> stacks{new char[STACK * MOST]};
   State states[MOST];
   unsigned waiting[MOST];
-  uint32_t words[2][MOST], fragments[2][MOST][6];
+  uint32_t words[2][MOST];
+  Fragment fragments[2][MOST];
   Meeting barrier, warps[MOST / LANES];
   int current = 0, count = 0, live = 0;
   bool moved = false;
@@ -103,22 +104,13 @@ uint32_t exchange(uint32_t value, int distance) {
   return words[own ^ distance];
 }
 
-void multiply(float* sums, const uint32_t* left, const uint32_t* right, float (*wide)(uint16_t)) {
+const Fragment* exchange_all(const Fragment& given) {
   const int own = runner->current, lane = own % LANES;
   Meeting& warp = runner->warps[own / LANES];
-  uint32_t(*all)[6] = runner->fragments[warp.passed % 2] + (own - lane);
-  std::memcpy(all[lane], left, 16);
-  std::memcpy(all[lane] + 4, right, 8);
+  Fragment* lanes = runner->fragments[warp.passed % 2] + (own - lane);
+  lanes[lane] = given;
   meet(warp, LANES);
-  for (int sum = 0; sum < 4; sum++) {
-    const int row = lane / 4 + sum / 2 * 8, column = lane % 4 * 2 + sum % 2;
-    for (int i = 0; i < 16; i++) {
-      // The number at place i of the row and of the column, as the lanes have them.
-      const int other = i % 8 / 2, high = i / 8;
-      const uint32_t a = all[row % 8 * 4 + other][row / 8 + 2 * high], b = all[column * 4 + other][4 + high];
-      sums[sum] += wide((uint16_t)(a >> i % 2 * 16)) * wide((uint16_t)(b >> i % 2 * 16));
-    }
-  }
+  return lanes;
 }
 
 namespace {

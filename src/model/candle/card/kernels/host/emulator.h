@@ -30,8 +30,11 @@ extern thread_local Index thread, block, block_size, grid_size;
 void barrier();
 // What the lane `distance` apart (exclusive or) has given.
 uint32_t exchange(uint32_t value, int distance);
-// sums += left * right by the lanes of a warp, of numbers that `wide` reads; see tensor_product of card.cuh.
-void multiply(float* sums, const uint32_t* left, const uint32_t* right, float (*wide)(uint16_t));
+// What all lanes of the warp have given: four words and two each. Valid until the next exchange but one.
+struct Fragment {
+  uint32_t left[4], right[2];
+};
+const Fragment* exchange_all(const Fragment& own);
 
 }  // namespace emulator
 
@@ -95,8 +98,23 @@ inline float wide(f16_t x) {
   return from_bits(sign | (exponent + 112) << 23 | rest << 13);
 }
 
+// As card.cuh says; a sum is that of its products in order.
 template <typename T> void tensor_product(float* sums, const uint32_t* left, const uint32_t* right) {
-  emulator::multiply(sums, left, right, [](uint16_t bits) { return wide(T{bits}); });
+  const emulator::Fragment own = {{left[0], left[1], left[2], left[3]}, {right[0], right[1]}};
+  const emulator::Fragment* lanes = emulator::exchange_all(own);
+  const int lane = (int)(threadIdx.x % 32);
+  float rows[2][16], columns[2][16];
+  for (int i = 0; i < 16; i++) {
+    // The numbers at place i of two rows and of two columns, as the lanes have them.
+    const int other = i % 8 / 2, high = i / 8, shift = i % 2 * 16;
+    for (int j = 0; j < 2; j++) {
+      rows[j][i] = wide(T{(uint16_t)(lanes[lane / 4 * 4 + other].left[j + 2 * high] >> shift)});
+      columns[j][i] = wide(T{(uint16_t)(lanes[(lane % 4 * 2 + j) * 4 + other].right[high] >> shift)});
+    }
+  }
+  for (int sum = 0; sum < 4; sum++) {
+    for (int i = 0; i < 16; i++) sums[sum] += rows[sum / 2][i] * columns[sum % 2][i];
+  }
 }
 
 template <typename T> T narrow(float x);
