@@ -40,12 +40,12 @@ impl Factor {
     /// Those of the weights, and if the device has no room.
     pub(super) fn load(
         weights: &mut dyn Weights,
-        parts: &[(&str, usize)],
+        parts: &[(impl AsRef<str>, usize)],
         inputs: usize,
         place: &Place,
     ) -> std::result::Result<Self, ModelError> {
-        let kind = |&(name, rows): &(&str, usize)| -> std::result::Result<_, ModelError> {
-            Ok(place.keeps_blocks(weights.format(name, &[rows, inputs])?, inputs))
+        let kind = |(name, rows): &(_, usize)| -> std::result::Result<_, ModelError> {
+            Ok(place.keeps_blocks(weights.format(AsRef::as_ref(name), &[*rows, inputs])?, inputs))
         };
         let kinds: Vec<Option<GgmlDType>> = parts.iter().map(kind).collect::<std::result::Result<_, _>>()?;
         let mut loaded = Vec::new();
@@ -126,7 +126,7 @@ impl Product {
 /// Matrices of one kind of blocks, one below the other.
 fn blocks(
     weights: &mut dyn Weights,
-    parts: &[(&str, usize)],
+    parts: &[(impl AsRef<str>, usize)],
     inputs: usize,
     kind: GgmlDType,
     place: &Place,
@@ -136,8 +136,8 @@ fn blocks(
     // Candle reads the bytes as blocks, whose halves must be aligned.
     let mut stored = Pages::default();
     stored.reserve(rows.saturating_mul(inputs / kind.block_size()).saturating_mul(kind.type_size()));
-    for &(name, rows) in parts {
-        weights.read(name, &[rows, inputs], &mut |_format, bytes| {
+    for (name, rows) in parts {
+        weights.read(name.as_ref(), &[*rows, inputs], &mut |_format, bytes| {
             let start = stored.bytes().len();
             stored.grow(start + bytes.len());
             stored.bytes_mut()[start..].copy_from_slice(bytes);
