@@ -90,8 +90,38 @@ pub trait Propose: Send + std::fmt::Debug {
     }
 }
 
+impl<P: Propose + ?Sized> Propose for Box<P> {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        (**self).guess(site)
+    }
+
+    fn read(&mut self, tokens: &[TokenId]) {
+        (**self).read(tokens);
+    }
+
+    fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
+        (**self).observe(site, seen);
+    }
+
+    fn learns(&self) -> bool {
+        (**self).learns()
+    }
+
+    fn wants_likely(&self) -> bool {
+        (**self).wants_likely()
+    }
+
+    fn may_miss(&self) -> bool {
+        (**self).may_miss()
+    }
+
+    fn is_shared(&self) -> bool {
+        (**self).is_shared()
+    }
+}
+
 /// A proposer that several drafters share, or that is taken back after its drafter has used it.
-impl<P: Propose + ?Sized> Propose for std::sync::Arc<std::sync::Mutex<P>> {
+impl<P: Propose> Propose for std::sync::Arc<std::sync::Mutex<P>> {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         held(self).guess(site)
     }
@@ -122,7 +152,7 @@ impl<P: Propose + ?Sized> Propose for std::sync::Arc<std::sync::Mutex<P>> {
 }
 
 /// Locks a shared proposer; one that panicked elsewhere can at worst guess badly.
-fn held<P: ?Sized>(shared: &std::sync::Mutex<P>) -> std::sync::MutexGuard<'_, P> {
+fn held<P>(shared: &std::sync::Mutex<P>) -> std::sync::MutexGuard<'_, P> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
