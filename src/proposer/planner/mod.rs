@@ -44,7 +44,7 @@ pub(super) struct GrowingDraft<'a> {
     /// Net value of the draft in tokens, now and at its best.
     now: f64,
     most: f64,
-    /// Its tokens.
+    /// The tokens it has so far.
     pub(super) offered: Vec<Offered>,
 }
 
