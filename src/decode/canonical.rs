@@ -148,8 +148,7 @@ impl Choose for Search<'_> {
             self.refused[place].iter().for_each(|token| left.remove(*token));
         }
         while !left.is_empty() {
-            let drawn = sampler.draw(row, &left, position);
-            let token = drawn.map_err(|error| DecodeError::draw(error, position))?;
+            let token = sampler.draw_at(row, &left, position)?;
             if free || timed(&mut stats.mask_time, || self.fits(text, token)) {
                 return Ok(TokenChoice::Token(token));
             }

@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use super::error::{BuildError, BuildErrorKind, DecodeError};
-use super::run::{Finish, Generation, thought_of};
+use super::run::{Finish, Generation};
 use super::sampling::noise::{self, PositionNoise};
 use super::sampling::sampler::{DrawError, Sampler};
 use super::sampling::{choice::possible, logprobs::log_kept};
@@ -273,9 +273,7 @@ impl Filter<'_> {
             particle.allowed = if full { ends(&mask, &particle.constraint) } else { mask };
             let kept = log_kept(row, &particle.allowed, self.possible, self.temperature);
             if kept.is_nan() {
-                sampler
-                    .draw(row, self.possible, position)
-                    .map_err(|error| DecodeError::draw(error, position))?;
+                sampler.draw_at(row, self.possible, position)?;
             }
             if kept > f64::NEG_INFINITY {
                 particle.log_weight += kept;
@@ -326,8 +324,7 @@ impl Filter<'_> {
         for ((particle, &source), sampler) in draws {
             let row = rows.get(source).and_then(Option::as_ref).and_then(Logits::last);
             let Some(row) = row.filter(|_| particle.state == ParticleState::Running) else { continue };
-            let token = sampler.draw(row, &particle.allowed, position);
-            let token = token.map_err(|error| DecodeError::draw(error, position))?;
+            let token = sampler.draw_at(row, &particle.allowed, position)?;
             self.stats.draws += 1;
             timed(&mut self.stats.mask_time, || particle.constraint.advance(token))?;
             if particle.constraint.is_ended() {
@@ -361,21 +358,9 @@ impl Filter<'_> {
         let tokens = sequence[self.stats.prompt_tokens..].to_vec();
         self.stats.tokens = tokens.len();
         let text: Vec<u8> = tokens.iter().flat_map(|token| constraint.text_of(*token)).copied().collect();
-        let (reasoning, answer_at) = thought_of(&constraint, &text);
-        let generation = Generation {
-            text,
-            complete: constraint.is_complete(),
-            finish: if ended.is_some() { Finish::Stop } else { Finish::Length },
-            tokens,
-            reasoning,
-            answer_at,
-            end_of_text: ended,
-            completion: None,
-            logprobs: Vec::new(),
-            stats: self.stats,
-        };
+        let finish = if ended.is_some() { Finish::Stop } else { Finish::Length };
         ConditionalText {
-            generation,
+            generation: Generation::of_constraint(&constraint, (tokens, text), finish, ended, self.stats),
             first: Duration::ZERO,
             log_kept,
             log_language: finished.then_some(self.log_language + log_mean),

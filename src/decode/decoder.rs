@@ -25,6 +25,12 @@ pub struct Decoder<M: Model> {
 }
 
 impl<M: Model> Decoder<M> {
+    /// Creates a builder of a decoder of `model`.
+    pub fn builder(model: M) -> DecoderBuilder<M> {
+        let options = DecodeOptions::default();
+        DecoderBuilder { model, vocabulary: None, constraint: None, options, drafter: None }
+    }
+
     /// Continues `prompt` until the text ends. Every run starts anew, with an empty cache and the
     /// constraint's initial state. The draw of a token is keyed by its index in the whole sequence, prompt
     /// included.
@@ -202,14 +208,6 @@ pub struct DecoderBuilder<M: Model> {
     constraint: Option<Constraint>,
     options: DecodeOptions,
     drafter: Option<Drafter>,
-}
-
-impl<M: Model> Decoder<M> {
-    /// Creates a builder of a decoder of `model`.
-    pub fn builder(model: M) -> DecoderBuilder<M> {
-        let options = DecodeOptions::default();
-        DecoderBuilder { model, vocabulary: None, constraint: None, options, drafter: None }
-    }
 }
 
 impl<M: Model> DecoderBuilder<M> {

@@ -39,8 +39,9 @@ pub enum BuildErrorKind {
 
 /// A decoder that cannot be built from its parts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}")]
+#[error(transparent)]
 pub struct BuildError {
+    #[from]
     kind: BuildErrorKind,
 }
 
@@ -49,12 +50,6 @@ impl BuildError {
     #[must_use]
     pub fn kind(&self) -> &BuildErrorKind {
         &self.kind
-    }
-}
-
-impl From<BuildErrorKind> for BuildError {
-    fn from(kind: BuildErrorKind) -> Self {
-        Self { kind }
     }
 }
 

@@ -13,7 +13,7 @@
 
 use super::decoder::Decoder;
 use super::error::{DecodeError, DecodeErrorKind};
-use super::sampling::sampler::{DrawError, Sampler};
+use super::sampling::sampler::Sampler;
 use super::sampling::{Sampling, logprobs::Logprobs};
 use crate::model::{Logits, Model, Rows};
 use crate::{Patience, ids::TokenId, vocab::Vocabulary};
@@ -109,53 +109,7 @@ impl<M: Model> Decoder<M> {
         }
         Ok(replay.found)
     }
-}
 
-/// The state of a replay.
-struct Replay<'a> {
-    sampler: Sampler,
-    constraint: Option<crate::Constraint>,
-    /// Prompt and tokens.
-    sequence: &'a [TokenId],
-    /// Index of the next token.
-    position: usize,
-    count: usize,
-    found: Vec<Replayed>,
-}
-
-impl Replay<'_> {
-    /// Replays as many tokens as there are rows.
-    fn take<M: Model>(&mut self, decoder: &Decoder<M>, rows: &Logits) -> Result<(), DecodeError> {
-        for index in 0..rows.rows() {
-            let (before, rest) = self.sequence.split_at(self.position);
-            let (Some(row), Some(&token)) = (rows.row(index), rest.first()) else { return Ok(()) };
-            let biased = decoder.options.bias.apply(row, self.position);
-            let penalised = decoder.options.penalties.apply(&biased, before);
-            let own = self.sampler.draw(&penalised, &decoder.possible, self.position);
-            let own = own.map_err(|error| cannot_draw(error, self.position))?;
-            let mut allowed = None;
-            let logprobs = match &mut self.constraint {
-                Some(constraint) => {
-                    let mask = constraint.mask()?;
-                    allowed = Some(mask.len());
-                    let logprobs = Logprobs::new(row, token, Some(mask), self.count);
-                    constraint.advance(token)?;
-                    logprobs
-                }
-                None => Logprobs::new(row, token, None, self.count),
-            };
-            self.found.push(Replayed { logprobs, own, allowed });
-            self.position += 1;
-        }
-        Ok(())
-    }
-}
-
-fn cannot_draw(error: DrawError, position: usize) -> DecodeError {
-    DecodeErrorKind::Logits { position, error }.into()
-}
-
-impl<M: Model> Decoder<M> {
     /// Returns the tokens of `text` that the model would choose greedily behind `prompt` if it had to write
     /// just this text: at each step the likeliest of the tokens that the rest of the text begins with, ties
     /// by lower id. As it is greedy, the tokenizer's own tokens can be likelier as a whole;
@@ -181,8 +135,7 @@ impl<M: Model> Decoder<M> {
             let sets = [self.vocabulary.prefixes_of(rest)];
             let rows = self.model.forward(&pending, Rows::Among(&sets)).map_err(DecodeError::model)?;
             let row = rows.last().unwrap_or_default();
-            let token = sampler.draw(row, &sets[0], position);
-            let token = token.map_err(|error| DecodeError::draw(error, position))?;
+            let token = sampler.draw_at(row, &sets[0], position)?;
             let bytes = self.vocabulary.bytes(token).map_or(0, <[u8]>::len);
             rest = rest.get(bytes..).unwrap_or_default();
             pending.clear();
@@ -190,6 +143,47 @@ impl<M: Model> Decoder<M> {
             tokens.push(token);
         }
         Ok(tokens)
+    }
+}
+
+/// The state of a replay.
+struct Replay<'a> {
+    sampler: Sampler,
+    constraint: Option<crate::Constraint>,
+    /// Prompt and tokens.
+    sequence: &'a [TokenId],
+    /// Index of the next token.
+    position: usize,
+    count: usize,
+    found: Vec<Replayed>,
+}
+
+impl Replay<'_> {
+    /// Replays as many tokens as there are rows.
+    fn take<M: Model>(&mut self, decoder: &Decoder<M>, rows: &Logits) -> Result<(), DecodeError> {
+        for index in 0..rows.rows() {
+            let (before, rest) = self.sequence.split_at(self.position);
+            let (Some(row), Some(&token)) = (rows.row(index), rest.first()) else { return Ok(()) };
+            let biased = decoder.options.bias.apply(row, self.position);
+            let penalised = decoder.options.penalties.apply(&biased, before);
+            let own = self.sampler.draw(&penalised, &decoder.possible, self.position);
+            let unusable = |error| DecodeErrorKind::Logits { position: self.position, error };
+            let own = own.map_err(unusable)?;
+            let mut allowed = None;
+            let logprobs = match &mut self.constraint {
+                Some(constraint) => {
+                    let mask = constraint.mask()?;
+                    allowed = Some(mask.len());
+                    let logprobs = Logprobs::new(row, token, Some(mask), self.count);
+                    constraint.advance(token)?;
+                    logprobs
+                }
+                None => Logprobs::new(row, token, None, self.count),
+            };
+            self.found.push(Replayed { logprobs, own, allowed });
+            self.position += 1;
+        }
+        Ok(())
     }
 }
 

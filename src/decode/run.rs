@@ -13,7 +13,7 @@ use super::stats::{DecodeStats, timed};
 use super::{error::DecodeError, options::DecodeOptions, stop::StopSearch};
 use crate::model::{Kept, KeptRows, Logits, RowAnswer, RowChoice};
 use crate::vocab::{TokenSet, Vocabulary};
-use crate::{Completion, ids::TokenId, proposer::Drawn};
+use crate::{Completion, ids::TokenId};
 use crate::{Constraint, Patience, StepError, TextEnd, grammar::ThoughtPlace};
 
 /// The reason for the end of a run.
@@ -85,20 +85,31 @@ impl Generation {
         complete: bool,
         stats: DecodeStats,
     ) -> Self {
-        let (reasoning, answer_at, end_of_text) = (None, 0, None);
-        let (completion, logprobs) = (None, Vec::new());
         Self {
             tokens,
             text,
             complete,
-            reasoning,
-            answer_at,
+            reasoning: None,
+            answer_at: 0,
             finish,
-            end_of_text,
-            completion,
-            logprobs,
+            end_of_text: None,
+            completion: None,
+            logprobs: Vec::new(),
             stats,
         }
+    }
+
+    /// A text that one of our simpler decoders wrote up to where `constraint` is.
+    pub(super) fn of_constraint(
+        constraint: &Constraint,
+        (tokens, text): (Vec<TokenId>, Vec<u8>),
+        finish: Finish,
+        end_of_text: Option<TokenId>,
+        stats: DecodeStats,
+    ) -> Self {
+        let (reasoning, answer_at) = thought_of(constraint, &text);
+        let plain = Self::of_engine(tokens, text, finish, constraint.is_complete(), stats);
+        Self { reasoning, answer_at, end_of_text, ..plain }
     }
 }
 
@@ -114,7 +125,7 @@ pub struct Step {
 
 /// A text in progress.
 pub(super) struct TextRun {
-    chooser: Chooser,
+    pub(super) chooser: Chooser,
     vocabulary: Vocabulary,
     /// The constraint before the text.
     start: Option<Constraint>,
@@ -125,13 +136,13 @@ pub(super) struct TextRun {
     stop: StopSearch,
     /// Number of alternatives wanted with each token.
     alternatives: Option<usize>,
-    logprobs: Vec<Logprobs>,
+    pub(super) logprobs: Vec<Logprobs>,
     max_new_tokens: usize,
-    stats: DecodeStats,
+    pub(super) stats: DecodeStats,
     finish: Option<Finish>,
     end_of_text: Option<TokenId>,
     close: bool,
-    completion: Option<Completion>,
+    pub(super) completion: Option<Completion>,
 }
 
 /// Prepares a constraint for a run: it stays with its steps, and heeds the options about white space.
@@ -144,7 +155,7 @@ pub(super) fn patient(constraint: Constraint, options: &DecodeOptions) -> Constr
 }
 
 /// Returns the thought in a text after which `constraint` stands, and where the answer behind it begins.
-pub(super) fn thought_of(constraint: &Constraint, text: &[u8]) -> (Option<Vec<u8>>, usize) {
+fn thought_of(constraint: &Constraint, text: &[u8]) -> (Option<Vec<u8>>, usize) {
     let (thought, answer) = constraint.split_thought(text);
     (constraint.thought().map(|_| thought.to_vec()), text.len() - answer.len())
 }
@@ -354,21 +365,6 @@ impl TextRun {
         }
     }
 
-    /// The chooser of its tokens.
-    pub(super) fn chooser(&self) -> &Chooser {
-        &self.chooser
-    }
-
-    /// Predicts the draw after `tokens` from another model's row, among the allowed tokens or else all.
-    pub(super) fn foresee(
-        &self,
-        row: &[f32],
-        tokens: &[TokenId],
-        allowed: Option<&TokenSet>,
-    ) -> Option<Drawn> {
-        self.chooser.foresee(row, tokens, allowed)
-    }
-
     /// Number of tokens that it may still take.
     pub(super) fn room(&self) -> usize {
         self.max_new_tokens.saturating_sub(self.stats.tokens)
@@ -426,23 +422,6 @@ impl TextRun {
 
     pub(super) fn constraint(&self) -> Option<&Constraint> {
         self.constraint.as_ref()
-    }
-
-    pub(super) fn completion(&self) -> Option<&Completion> {
-        self.completion.as_ref()
-    }
-
-    pub(super) fn logprobs(&self) -> &[Logprobs] {
-        &self.logprobs
-    }
-
-    pub(super) fn stats(&self) -> &DecodeStats {
-        &self.stats
-    }
-
-    /// Counts and times, for the driver of the run.
-    pub(super) fn stats_mut(&mut self) -> &mut DecodeStats {
-        &mut self.stats
     }
 
     pub(super) fn finish(&self) -> Option<Finish> {
@@ -512,7 +491,7 @@ impl PassRows {
     ) -> Result<Self, DecodeError> {
         // Without masks, as where a budget is used up, there is nothing to choose among.
         let answers = match sets.is_some() || run.constraint().is_none() {
-            true => run.chooser().choose_rows(&rows, sets, run.sequence().len(), near)?,
+            true => run.chooser.choose_rows(&rows, sets, run.sequence().len(), near)?,
             false => None,
         };
         if answers.is_none() {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::run::{Finish, Generation, patient, thought_of};
+use super::run::{Finish, Generation, patient};
 use super::stats::{DecodeStats, timed};
 use super::{error::DecodeError, options::DecodeOptions, sampling::sampler::Sampler, stop::StopSearch};
 use crate::model::{Model, Rows};
@@ -107,19 +107,8 @@ pub(crate) fn write<M: Model>(
         stats.tokens += 1;
     };
     stats.total_time = start.elapsed();
-    let (reasoning, answer_at) = thought_of(&constraint, &text.bytes);
-    let generation = Generation {
-        tokens: text.tokens().to_vec(),
-        text: text.bytes,
-        complete: constraint.is_complete(),
-        finish,
-        reasoning,
-        answer_at,
-        end_of_text,
-        completion: None,
-        logprobs: Vec::new(),
-        stats,
-    };
+    let written = (text.tokens().to_vec(), text.bytes);
+    let generation = Generation::of_constraint(&constraint, written, finish, end_of_text, stats);
     Ok(WrittenText { generation, first: first.unwrap_or(stats.total_time), inserted })
 }
 

@@ -70,7 +70,7 @@ impl<M: Model> Steps<'_, M> {
     /// Counts and times of the run so far.
     #[must_use]
     pub fn stats(&self) -> &DecodeStats {
-        self.run.stats()
+        &self.run.stats
     }
 
     /// The constraint after the text so far.
@@ -96,7 +96,7 @@ impl<M: Model> Steps<'_, M> {
     /// is set, otherwise empty.
     #[must_use]
     pub fn logprobs(&self) -> &[Logprobs] {
-        self.run.logprobs()
+        &self.run.logprobs
     }
 
     /// Ends the text here and completes it by the shortest text of the constraint's language, unless it is
@@ -112,7 +112,7 @@ impl<M: Model> Steps<'_, M> {
     /// The completion that was appended to the text.
     #[must_use]
     pub fn completion(&self) -> Option<&Completion> {
-        self.run.completion()
+        self.run.completion.as_ref()
     }
 
     /// Returns the output so far; as if cut here by length, if it has not ended.
@@ -135,13 +135,13 @@ impl<M: Model> Steps<'_, M> {
         if let Some(speculation) = &mut self.speculation {
             return speculation.step(self.model, &mut self.run);
         }
-        let mut time = self.run.stats().model_time;
+        let mut time = self.run.stats.model_time;
         if self.run.takes_kept() {
             let pending = &self.run.sequence()[self.model.position()..];
             let begun = timed(&mut time, || self.model.begin(pending, Rows::Last));
             if let Some(rows) = begun.map_err(DecodeError::model)? {
-                self.run.stats_mut().model_time = time;
-                self.run.stats_mut().passes += 1;
+                self.run.stats.model_time = time;
+                self.run.stats.passes += 1;
                 return self.run.take_kept(KeptRow { rows: &kept(rows), index: 0, answer: None });
             }
         }
@@ -149,8 +149,8 @@ impl<M: Model> Steps<'_, M> {
         let pending = &self.run.sequence()[self.model.position()..];
         let rows = sets.as_deref().map_or(Rows::Last, Rows::Among);
         let logits = timed(&mut time, || self.model.forward(pending, rows)).map_err(DecodeError::model)?;
-        self.run.stats_mut().model_time = time;
-        self.run.stats_mut().passes += 1;
+        self.run.stats.model_time = time;
+        self.run.stats.passes += 1;
         self.run.take(logits.last().unwrap_or_default())
     }
 }
@@ -162,9 +162,9 @@ impl<M: Model> Iterator for Steps<'_, M> {
         if self.progress == Progress::Failed || self.run.finish().is_some() {
             return None;
         }
-        let mut time = self.run.stats().total_time;
+        let mut time = self.run.stats.total_time;
         let result = timed(&mut time, || self.step());
-        self.run.stats_mut().total_time = time;
+        self.run.stats.total_time = time;
         if result.is_err() {
             self.progress = Progress::Failed;
         }

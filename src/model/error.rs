@@ -12,18 +12,23 @@ use crate::ids::TokenId;
 use domino_engine::gguf::{GgufError, GgufErrorKind};
 
 /// Kinds of [`ModelError`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
     /// A file that a model folder needs is not there.
+    #[error("{} is missing", .0.display())]
     MissingFile(PathBuf),
     /// A file cannot be read.
+    #[error("{} cannot be read", .0.display())]
     Unreadable(PathBuf),
     /// `config.json` is invalid: the reason in words.
+    #[error("config.json: {0}")]
     InvalidConfig(String),
     /// The metadata of a GGUF file is invalid: the reason in words.
+    #[error("the GGUF file's metadata: {0}")]
     InvalidMetadata(String),
     /// The configuration asks for something that this runner does not do.
+    #[error("the model's {field} = {value} is not supported")]
     Unsupported {
         /// Field of `config.json`, or key of the GGUF metadata.
         field: String,
@@ -31,8 +36,13 @@ pub enum ModelErrorKind {
         value: String,
     },
     /// The architecture is unknown to this runner.
+    #[error(
+        "unknown architecture {}; supported are {}, and in GGUF files {}",
+        .0, architectures::names()[0], architectures::names()[1]
+    )]
     UnknownArchitecture(String),
     /// A weights file or its index is damaged or cut short: the reason in words.
+    #[error("{}: {reason}", .file.display())]
     DamagedWeights {
         /// The file.
         file: PathBuf,
@@ -40,8 +50,10 @@ pub enum ModelErrorKind {
         reason: String,
     },
     /// A tensor that the architecture needs is in none of the weights files.
+    #[error("tensor {0} is in none of the weights files")]
     MissingTensor(String),
     /// A tensor does not fit the configuration.
+    #[error("tensor {tensor} has shape {found:?}, but the configuration asks for {expected:?}")]
     Shape {
         /// The tensor.
         tensor: String,
@@ -51,6 +63,7 @@ pub enum ModelErrorKind {
         found: Vec<usize>,
     },
     /// A tensor is stored in a number format that this runner does not read.
+    #[error("tensor {tensor} is stored as {format}; supported are {}", formats::NAMES)]
     NumberFormat {
         /// The tensor.
         tensor: String,
@@ -58,6 +71,7 @@ pub enum ModelErrorKind {
         format: String,
     },
     /// The context asked for is zero or longer than the model's.
+    #[error("a context of {asked} tokens was asked for, the model has 1 to {supported}")]
     Context {
         /// Tokens asked for.
         asked: usize,
@@ -65,6 +79,10 @@ pub enum ModelErrorKind {
         supported: usize,
     },
     /// Loading would need more memory than is allowed or free.
+    #[error(
+        "the model needs {} MB of memory, more than the {} MB that it may take; a shorter context needs less",
+        .needed.div_ceil(1_000_000), .limit / 1_000_000
+    )]
     Memory {
         /// Bytes needed.
         needed: u64,
@@ -72,6 +90,12 @@ pub enum ModelErrorKind {
         limit: u64,
     },
     /// A card has no room for a model; found out before weights are read.
+    #[error(
+        "the card has no room: weights take {} MB, keys and values of {context} tokens {} MB, and {} MB \
+         are free; a shorter context (--context), fewer texts at once (--max-seqs, --parallel) or a \
+         smaller model needs less",
+        .weights.div_ceil(1_000_000), .cache.div_ceil(1_000_000), .free / 1_000_000
+    )]
     CardMemory {
         /// Bytes of the weights, as they are kept there.
         weights: u64,
@@ -83,10 +107,13 @@ pub enum ModelErrorKind {
         free: u64,
     },
     /// The processor lacks the instructions asked for.
+    #[error("this processor does not have {0}; it has {all}", all = own_instructions())]
     Instructions(Instructions),
     /// The pass is over no tokens.
+    #[error("a forward pass needs at least one token")]
     NoTokens,
     /// The pass is over a token that the model does not have.
+    #[error("token {token} is not one of the model's {vocabulary} tokens")]
     UnknownToken {
         /// The token.
         token: TokenId,
@@ -94,6 +121,7 @@ pub enum ModelErrorKind {
         vocabulary: usize,
     },
     /// The tokens do not fit in the context.
+    #[error("{tokens} tokens at position {position} do not fit in a context of {context} tokens")]
     TooLong {
         /// Tokens in the cache.
         position: usize,
@@ -103,6 +131,7 @@ pub enum ModelErrorKind {
         context: usize,
     },
     /// A truncation goes past the end of the cache.
+    #[error("cannot truncate to position {asked}: the cache ends at {position}")]
     PastEnd {
         /// Position asked for.
         asked: usize,
@@ -110,10 +139,13 @@ pub enum ModelErrorKind {
         position: usize,
     },
     /// The batch has no sequence of this number.
+    #[error("the batch has no room for a sequence {0}")]
     NoSuchSequence(usize),
     /// A sequence has two inputs in one pass.
+    #[error("sequence {0} is in one pass twice")]
     SequenceTwice(usize),
     /// A device cannot be used.
+    #[error("{device} cannot be used: {reason}")]
     Device {
         /// Name of the device.
         device: String,
@@ -121,16 +153,20 @@ pub enum ModelErrorKind {
         reason: String,
     },
     /// A card failed while a model was loaded or run; the source has the driver's words.
+    #[error("the card failed: {0}")]
     Card(CardFault),
     /// The tensor library failed; see the source.
+    #[error("the tensor library failed")]
     Backend,
     /// Another engine failed: the reason in words. For engines that implement [`Model`](super::Model) outside
     /// of this library.
+    #[error("{0}")]
     Engine(String),
 }
 
 /// A model folder that cannot be used, or a pass that could not be made.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{kind}")]
 pub struct ModelError {
     kind: ModelErrorKind,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -184,98 +220,10 @@ impl From<candle_core::Error> for ModelError {
     }
 }
 
-impl ModelErrorKind {
-    /// Writes what a model needs for which there is no room.
-    fn no_room(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Memory { needed, limit } => {
-                write!(
-                    f,
-                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter \
-                     context needs less",
-                    needed.div_ceil(1_000_000),
-                    limit / 1_000_000
-                )
-            }
-            Self::CardMemory { weights, cache, context, free } => {
-                let megabytes = [weights, cache].map(|bytes| bytes.div_ceil(1_000_000));
-                write!(
-                    f,
-                    "the card has no room: weights take {} MB, keys and values of {context} tokens {} MB, \
-                     and {} MB are free; a shorter context (--context), fewer texts at once (--max-seqs, \
-                     --parallel) or a smaller model needs less",
-                    megabytes[0],
-                    megabytes[1],
-                    free / 1_000_000
-                )
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl std::fmt::Display for ModelErrorKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::MissingFile(path) => write!(f, "{} is missing", path.display()),
-            Self::Unreadable(path) => write!(f, "{} cannot be read", path.display()),
-            Self::InvalidConfig(reason) => write!(f, "config.json: {reason}"),
-            Self::InvalidMetadata(reason) => write!(f, "the GGUF file's metadata: {reason}"),
-            Self::Unsupported { field, value } => {
-                write!(f, "the model's {field} = {value} is not supported")
-            }
-            Self::UnknownArchitecture(name) => {
-                let [folders, files] = architectures::names();
-                write!(f, "unknown architecture {name}; supported are {folders}, and in GGUF files {files}")
-            }
-            Self::DamagedWeights { file, reason } => write!(f, "{}: {reason}", file.display()),
-            Self::MissingTensor(name) => write!(f, "tensor {name} is in none of the weights files"),
-            Self::Shape { tensor, expected, found } => {
-                write!(f, "tensor {tensor} has shape {found:?}, but the configuration asks for {expected:?}")
-            }
-            Self::NumberFormat { tensor, format } => {
-                write!(f, "tensor {tensor} is stored as {format}; supported are {}", formats::NAMES)
-            }
-            Self::Context { asked, supported } => {
-                write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")
-            }
-            Self::Memory { .. } | Self::CardMemory { .. } => self.no_room(f),
-            Self::Instructions(asked) => {
-                let all: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
-                let all = if all.is_empty() { "none of them".to_owned() } else { all.join(", ") };
-                write!(f, "this processor does not have {asked}; it has {all}")
-            }
-            Self::NoTokens => write!(f, "a forward pass needs at least one token"),
-            Self::UnknownToken { token, vocabulary } => {
-                write!(f, "token {token} is not one of the model's {vocabulary} tokens")
-            }
-            Self::TooLong { position, tokens, context } => write!(
-                f,
-                "{tokens} tokens at position {position} do not fit in a context of {context} tokens"
-            ),
-            Self::PastEnd { asked, position } => {
-                write!(f, "cannot truncate to position {asked}: the cache ends at {position}")
-            }
-            Self::NoSuchSequence(sequence) => write!(f, "the batch has no room for a sequence {sequence}"),
-            Self::SequenceTwice(sequence) => write!(f, "sequence {sequence} is in one pass twice"),
-            Self::Device { device, reason } => write!(f, "{device} cannot be used: {reason}"),
-            Self::Card(fault) => write!(f, "the card failed: {fault}"),
-            Self::Backend => write!(f, "the tensor library failed"),
-            Self::Engine(reason) => f.write_str(reason),
-        }
-    }
-}
-
-impl std::fmt::Display for ModelError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.kind.fmt(f)
-    }
-}
-
-impl std::error::Error for ModelError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
-    }
+/// The instructions of this processor, as a text.
+fn own_instructions() -> String {
+    let all: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
+    if all.is_empty() { "none of them".to_owned() } else { all.join(", ") }
 }
 
 /// The error for a file that cannot be opened or read.

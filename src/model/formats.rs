@@ -5,32 +5,53 @@ use std::{fmt, str::FromStr};
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::V3;
 
-/// A number format of weights. Quantised ones keep a row's numbers in blocks, as ggml does.
+/// Shows and reads the names in a table of all values.
+macro_rules! named {
+    ($kind:ty, $all:ident) => {
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(name_of(&$all, self))
+            }
+        }
+
+        impl FromStr for $kind {
+            type Err = String;
+
+            /// Reads a name, in either case; the error names all.
+            fn from_str(name: &str) -> Result<Self, String> {
+                by_name(&$all, name)
+            }
+        }
+    };
+}
+
+/// A number format of weights, numbered as in `ggml_type`. Quantised ones keep a row's numbers in blocks, as
+/// ggml does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
     /// Floats of 32 bits.
-    F32,
+    F32 = 0,
     /// IEEE half precision: 16 bits.
-    F16,
+    F16 = 1,
     /// The upper half of a float of 32 bits.
-    Bf16,
+    Bf16 = 30,
     /// Blocks of 32 numbers: 4.5 bits a number.
-    Q4_0,
+    Q4_0 = 2,
     /// Blocks of 32 numbers with an offset: 5 bits a number.
-    Q4_1,
+    Q4_1 = 3,
     /// Blocks of 32 numbers: 5.5 bits a number.
-    Q5_0,
+    Q5_0 = 6,
     /// Blocks of 32 numbers with an offset: 6 bits a number.
-    Q5_1,
+    Q5_1 = 7,
     /// Blocks of 32 numbers: 8.5 bits a number.
-    Q8_0,
+    Q8_0 = 8,
     /// Blocks of 256 numbers, with scales and offsets of 32 each: 4.5 bits a number.
-    Q4K,
+    Q4K = 12,
     /// Blocks of 256 numbers, with scales and offsets of 32 each: 5.5 bits a number.
-    Q5K,
+    Q5K = 13,
     /// Blocks of 256 numbers, with scales of 16 each: 6.6 bits a number.
-    Q6K,
+    Q6K = 14,
 }
 
 /// All formats and their names.
@@ -48,20 +69,7 @@ const FORMATS: [(Format, &str); 11] = [
     (Format::Q6K, "q6_k"),
 ];
 
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&FORMATS, self))
-    }
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    /// Reads a name, in either case; the error names all.
-    fn from_str(name: &str) -> Result<Self, String> {
-        by_name(&FORMATS, name)
-    }
-}
+named!(Format, FORMATS);
 
 /// All formats, for error messages.
 pub(crate) const NAMES: &str =
@@ -70,20 +78,7 @@ pub(crate) const NAMES: &str =
 impl Format {
     /// The format with this number among `ggml_type`.
     pub(crate) fn from_ggml(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::F32,
-            1 => Self::F16,
-            2 => Self::Q4_0,
-            3 => Self::Q4_1,
-            6 => Self::Q5_0,
-            7 => Self::Q5_1,
-            8 => Self::Q8_0,
-            12 => Self::Q4K,
-            13 => Self::Q5K,
-            14 => Self::Q6K,
-            30 => Self::Bf16,
-            _ => return None,
-        })
+        FORMATS.into_iter().map(|(format, _)| format).find(|format| *format as u32 == number)
     }
 
     /// True if numbers are kept as quants of a few bits.
@@ -197,20 +192,7 @@ pub(crate) const GROUP: usize = 32;
 const KV_FORMATS: [(KvFormat, &str); 3] =
     [(KvFormat::F32, "f32"), (KvFormat::F16, "f16"), (KvFormat::Q8_0, "q8_0")];
 
-impl fmt::Display for KvFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&KV_FORMATS, self))
-    }
-}
-
-impl FromStr for KvFormat {
-    type Err = String;
-
-    /// Reads a name, in either case; the error names all.
-    fn from_str(name: &str) -> Result<Self, String> {
-        by_name(&KV_FORMATS, name)
-    }
-}
+named!(KvFormat, KV_FORMATS);
 
 impl KvFormat {
     /// Bytes of a head's key or value; `None` if they cannot be counted in a `usize`.
@@ -242,20 +224,7 @@ const INSTRUCTIONS: [(Instructions, &str); 3] = [
     (Instructions::Avx2, "avx2"),
 ];
 
-impl fmt::Display for Instructions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&INSTRUCTIONS, self))
-    }
-}
-
-impl FromStr for Instructions {
-    type Err = String;
-
-    /// Reads a name, in either case; the error names all.
-    fn from_str(name: &str) -> Result<Self, String> {
-        by_name(&INSTRUCTIONS, name)
-    }
-}
+named!(Instructions, INSTRUCTIONS);
 
 impl Instructions {
     /// Instructions that this processor has, the best first. If there are none, products are made in floats.

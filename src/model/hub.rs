@@ -119,7 +119,8 @@ pub enum HubErrorKind {
 }
 
 /// A model that could not be fetched.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct HubError {
     kind: HubErrorKind,
     message: String,
@@ -147,18 +148,6 @@ impl HubError {
     fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
-    }
-}
-
-impl fmt::Display for HubError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for HubError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
     }
 }
 
@@ -356,9 +345,8 @@ impl HubModel {
         };
         let message =
             format!("{self} is not in {}, and the hub cannot be asked: {why}", options.cache.display());
-        let mut error = HubError::new(HubErrorKind::Unreachable, message);
-        error.hint = Some(format!("{files}, or set HF_HOME to the home of a cache that has the model"));
-        error
+        let hint = format!("{files}, or set HF_HOME to the home of a cache that has the model");
+        HubError { hint: Some(hint), ..HubError::new(HubErrorKind::Unreachable, message) }
     }
 
     /// The error for a file that the hub does not have.
@@ -369,9 +357,8 @@ impl HubModel {
             .map(|file| format!("{}:{file}", self.id))
             .collect();
         let message = format!("{self} has no {name}");
-        let mut error = HubError::new(HubErrorKind::MissingFile(name.to_owned()), message);
-        error.hint = (!gguf.is_empty()).then(|| format!("it has {}", gguf.join(", ")));
-        error
+        let hint = (!gguf.is_empty()).then(|| format!("it has {}", gguf.join(", ")));
+        HubError { hint, ..HubError::new(HubErrorKind::MissingFile(name.to_owned()), message) }
     }
 
     /// The error of a request about the model (`name` is `None`) or one of its files.
@@ -382,12 +369,12 @@ impl HubModel {
         match (name, status) {
             (None, Some("401" | "403" | "404")) => {
                 let message = format!("the hub shows no model {self}");
-                let mut error = HubError::new(HubErrorKind::NoSuchModel, message).because(error);
-                error.hint = Some(format!(
+                let hint = format!(
                     "if it is not public, accept its terms and put an access token into {}",
                     Cache::new(options.cache.clone()).token_path().display()
-                ));
-                error
+                );
+                let error = HubError::new(HubErrorKind::NoSuchModel, message).because(error);
+                HubError { hint: Some(hint), ..error }
             }
             (None, _) | (Some(_), None) if matches!(error, ApiError::RequestError(_)) => {
                 self.unreachable(options, &text).because(error)

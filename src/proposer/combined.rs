@@ -175,11 +175,7 @@ impl DraftRecipe {
         if self.lookup {
             proposers.push(Box::new(Lookup::default()));
         }
-        let mut proposer = BestOf::new(proposers);
-        if let Some(second) = second {
-            proposer = proposer.with_expensive(second);
-        }
-        Drafter::new(Box::new(proposer), length)
+        Drafter::new(Box::new(BestOf { proposers, expensive: second }), length)
     }
 }
 

@@ -116,20 +116,20 @@ impl Drafter {
     /// the same model.
     #[must_use]
     pub fn cost(mut self, cost: PassCost) -> Self {
-        self.planner.set_cost(cost);
+        self.planner.cost = cost;
         self
     }
 
     /// Sets that passes take up to `tokens` tokens at the cost of one; see [`PassCost::set_at_once`]. A
     /// decoder sets what its model says.
     pub fn set_at_once(&mut self, tokens: NonZeroUsize) {
-        self.planner.set_at_once(tokens);
+        self.planner.cost.set_at_once(tokens);
     }
 
     /// The cost of passes.
     #[must_use]
     pub fn pass_cost(&self) -> &PassCost {
-        self.planner.cost()
+        &self.planner.cost
     }
 
     /// Lists passes that are worth a measurement, in this order: none if costs do not count. `ahead` says
@@ -137,7 +137,7 @@ impl Drafter {
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         match self.length {
-            DraftLength::Auto => self.planner.cost().unmeasured(ahead),
+            DraftLength::Auto => self.planner.cost.unmeasured(ahead),
             DraftLength::UpTo(_) => Vec::new(),
         }
     }
@@ -155,9 +155,9 @@ impl Drafter {
 
     /// Makes a draft for `site` of at most `room` tokens. Costs the proposer's time for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
-        let cost = self.planner.take_cost();
+        let cost = std::mem::take(&mut self.planner.cost);
         let draft = self.draft_at(site, room, &cost);
-        self.planner.set_cost(cost);
+        self.planner.cost = cost;
         draft
     }
 
@@ -258,7 +258,7 @@ impl Drafter {
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
         }
-        (draft, growth.into_offered())
+        (draft, growth.offered)
     }
 
     /// Returns the proposer's guess, with an acceptance clamped to a probability.
@@ -271,7 +271,7 @@ impl Drafter {
     /// Returns the tokens a second of recent passes; at first those of a run without drafts.
     #[must_use]
     pub fn pace(&self) -> f64 {
-        self.planner.pace(self.planner.cost().seconds(Pass::whole(1)))
+        self.planner.pace(self.planner.cost.seconds(Pass::whole(1)))
     }
 
     /// Records the outcome of a draft: how many of its tokens were accepted, and the seconds of the pass with

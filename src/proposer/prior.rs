@@ -48,12 +48,14 @@ pub struct PriorSummary {
 }
 
 /// Kinds of [`PriorError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PriorErrorKind {
     /// The file cannot be used, whatever the grammar.
-    File(StoreError),
+    #[error("{0}")]
+    File(#[source] StoreError),
     /// The prior was learnt for another grammar.
+    #[error("learnt for another grammar ({label:?}): {found:.16}, and this is {ours:.16}")]
     OtherGrammar {
         /// Fingerprint of the grammar it is for.
         found: String,
@@ -64,6 +66,7 @@ pub enum PriorErrorKind {
     },
     /// The prior was learnt over other terminals of what may be the same grammar: its contexts mean nothing
     /// here.
+    #[error("learnt over other terminals ({label:?}): {found:?}, and these are {ours:?}")]
     OtherTerminals {
         /// The terminals it is for.
         found: Terminals,
@@ -73,6 +76,7 @@ pub enum PriorErrorKind {
         label: String,
     },
     /// The prior was learnt for another vocabulary.
+    #[error("learnt for another vocabulary ({label:?}): {found:.16}, and this is {ours:.16}")]
     OtherVocabulary {
         /// Fingerprint of the vocabulary it is for.
         found: String,
@@ -84,8 +88,10 @@ pub enum PriorErrorKind {
 }
 
 /// A prior that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
 pub struct PriorError {
+    #[from]
     kind: PriorErrorKind,
 }
 
@@ -109,41 +115,9 @@ impl PriorError {
     }
 }
 
-impl From<PriorErrorKind> for PriorError {
-    fn from(kind: PriorErrorKind) -> Self {
-        Self { kind }
-    }
-}
-
 impl From<StoreError> for PriorError {
     fn from(error: StoreError) -> Self {
         PriorErrorKind::File(error).into()
-    }
-}
-
-impl std::fmt::Display for PriorError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (what, found, ours, label) = match &self.kind {
-            PriorErrorKind::File(error) => return error.fmt(f),
-            PriorErrorKind::OtherTerminals { found, ours, label } => {
-                return write!(
-                    f,
-                    "learnt over other terminals ({label:?}): {found:?}, and these are {ours:?}"
-                );
-            }
-            PriorErrorKind::OtherGrammar { found, ours, label } => ("grammar", found, ours, label),
-            PriorErrorKind::OtherVocabulary { found, ours, label } => ("vocabulary", found, ours, label),
-        };
-        write!(f, "learnt for another {what} ({label:?}): {found:.16}, and this is {ours:.16}")
-    }
-}
-
-impl std::error::Error for PriorError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            PriorErrorKind::File(error) => Some(error),
-            _ => None,
-        }
     }
 }
 

@@ -265,7 +265,7 @@ impl<B: BatchModel> BatchDecoder<B> {
     pub fn so_far(&self, sequence: SequenceId) -> Option<(&DecodeStats, &[Logprobs])> {
         let mut all = self.places.iter().flatten().chain(self.admission.waiting.iter());
         let run = &all.find(|found| found.id == sequence)?.run;
-        Some((run.stats(), run.logprobs()))
+        Some((&run.stats, &run.logprobs))
     }
 
     /// Number of sequences that have not ended, waiting ones included.

@@ -61,7 +61,7 @@ impl<P> BatchSequence<P> {
     /// a prompt whose last token is found.
     pub(super) fn score(&mut self, rows: &Logits, from: usize) -> Option<BatchEvent> {
         let PromptScores { alternatives, found } = &mut self.scores;
-        let prompt = self.run.sequence().get(1..self.run.stats().prompt_tokens)?;
+        let prompt = self.run.sequence().get(1..self.run.stats.prompt_tokens)?;
         for index in 0..rows.rows() {
             // A prompt that was read before its sequence gave its place up is read again.
             if let (Some(row), Some(&token)) = (rows.row(index), prompt.get(found.len()))
@@ -112,11 +112,11 @@ impl BatchSequence<Ready> {
         let mut events = Vec::new();
         let mut rows = phase.made(PassRows::Here(logits), &mut run, took.time);
         rows.spend(took.reckoned);
-        run.stats_mut().total_time += took.time;
+        run.stats.total_time += took.time;
         loop {
             let start = Instant::now();
             let (step, phase) = rows.take(drafter.as_mut(), &mut run);
-            run.stats_mut().total_time += start.elapsed();
+            run.stats.total_time += start.elapsed();
             let sequence = BatchSequence { id, turn, run, drafter, phase, scores: PromptScores::default() };
             match step {
                 Ok(step) => events.extend(step.map(|step| BatchEvent::Token { sequence: id, step })),

@@ -4,7 +4,7 @@
 //! it was found; the choice depends on the row, the tokens before it, the constraint's state and the seed
 //! only, so rows of a draft can be judged one by one.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::penalties::{LogitBias, Penalties};
 use super::sampler::{KeptDrawError, Sampler};
@@ -18,7 +18,7 @@ use crate::{Constraint, ids::TokenId, proposer::Drawn};
 /// The settings that all choices of a run share.
 #[derive(Clone)]
 pub(in crate::decode) struct Chooser {
-    sampler: Sampler,
+    pub(in crate::decode) sampler: Sampler,
     masking: Masking,
     penalties: Penalties,
     bias: LogitBias,
@@ -68,11 +68,11 @@ impl Chooser {
         {
             stats.masks += 1;
             let mask = timed(&mut stats.mask_time, || constraint.mask())?;
-            let token = self.draw(row, mask, position)?;
+            let token = self.sampler.draw_at(row, mask, position)?;
             stats.draws += 1;
             return Ok(token);
         }
-        let own = self.draw(row, &self.possible, position)?;
+        let own = self.sampler.draw_at(row, &self.possible, position)?;
         let token = match constraint {
             Some(constraint) => self.constrained(own, row, position, constraint, stats)?,
             None => own,
@@ -192,32 +192,12 @@ impl Chooser {
         }
         stats.masks += 1;
         let mask = timed(&mut stats.mask_time, || constraint.mask())?;
-        if same && mask.contains(own) { Ok(own) } else { self.draw(row, mask, position) }
+        if same && mask.contains(own) { Ok(own) } else { self.sampler.draw_at(row, mask, position) }
     }
 
     /// All tokens that can be generated.
     pub(in crate::decode) fn possible(&self) -> &TokenSet {
         &self.possible
-    }
-
-    /// The sampler.
-    pub(in crate::decode) fn sampler(&self) -> &Sampler {
-        &self.sampler
-    }
-
-    fn draw(&self, row: &[f32], allowed: &TokenSet, position: usize) -> Result<TokenId, DecodeError> {
-        self.sampler.draw(row, allowed, position).map_err(|error| DecodeError::draw(error, position))
-    }
-}
-
-impl fmt::Debug for Chooser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chooser")
-            .field("sampler", &self.sampler)
-            .field("masking", &self.masking)
-            .field("penalties", &self.penalties)
-            .field("bias", &self.bias)
-            .finish_non_exhaustive()
     }
 }
 

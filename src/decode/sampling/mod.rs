@@ -116,21 +116,6 @@ impl Sampling {
     pub fn cuts(&self) -> bool {
         !self.is_greedy() && (self.top_k.is_some() || self.top_p < 1.0 || self.min_p > 0.0)
     }
-
-    /// Number of tokens kept by top-k, if set.
-    fn k(&self) -> Option<usize> {
-        self.top_k
-    }
-
-    /// Probability mass kept by top-p.
-    fn nucleus(&self) -> f64 {
-        self.top_p
-    }
-
-    /// Least probability kept by min-p, relative to the largest.
-    fn least(&self) -> f64 {
-        self.min_p
-    }
 }
 
 impl Default for Sampling {

@@ -6,6 +6,7 @@
 
 use super::Sampling;
 use super::noise::{self, Candidate, GumbelArgmax, PositionNoise, for_each_logit};
+use crate::decode::error::DecodeError;
 use crate::ids::{TokenId, as_u64};
 use crate::model::{GumbelDraw, KeptRows, RowChoice};
 use crate::vocab::TokenSet;
@@ -111,6 +112,16 @@ impl Sampler {
         Ok(race.winner())
     }
 
+    /// [`draw`](Self::draw) with the error of a run.
+    pub(in crate::decode) fn draw_at(
+        &self,
+        row: &[f32],
+        allowed: &TokenSet,
+        position: usize,
+    ) -> Result<TokenId, DecodeError> {
+        self.draw(row, allowed, position).map_err(|error| DecodeError::draw(error, position))
+    }
+
     /// Draws like [`draw`](Self::draw), from row `index` of rows that are still where the model computed
     /// them. Where the rows can [choose](KeptRows::choose) only the token comes back, unless tokens are cut
     /// off; elsewhere the row does. The token is the same either way.
@@ -162,17 +173,17 @@ impl Sampler {
         });
         let largest = kept.iter().map(|candidate| candidate.score).fold(f64::NEG_INFINITY, f64::max);
         let weight = |candidate: &Candidate| noise::exp(candidate.score - largest);
-        if let Some(k) = self.sampling.k().filter(|&k| k < kept.len()) {
+        if let Some(k) = self.sampling.top_k.filter(|&k| k < kept.len()) {
             kept.select_nth_unstable_by(k, Candidate::likelier);
             kept.truncate(k);
             // Back in a fixed order, so that sums of weights do not depend on how selection works.
             kept.sort_unstable_by_key(|candidate| candidate.token);
         }
-        if self.sampling.nucleus() < 1.0 {
-            cut_to_nucleus(&mut kept, self.sampling.nucleus(), weight);
+        if self.sampling.top_p < 1.0 {
+            cut_to_nucleus(&mut kept, self.sampling.top_p, weight);
         }
-        if self.sampling.least() > 0.0 {
-            kept.retain(|candidate| weight(candidate) >= self.sampling.least());
+        if self.sampling.min_p > 0.0 {
+            kept.retain(|candidate| weight(candidate) >= self.sampling.min_p);
         }
         kept
     }

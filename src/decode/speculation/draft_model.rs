@@ -127,6 +127,17 @@ impl<M: Model> DraftModel<M> {
         })
     }
 
+    /// Checks that the tokenizer of the draft model splits texts as the model's does. With the feature
+    /// `tokenizers`.
+    ///
+    /// # Errors
+    /// If it does not: such a draft model has learnt to expect other tokens.
+    #[cfg(feature = "tokenizers")]
+    pub fn splitting(self, own: &Tokenizer, target: &Tokenizer) -> Result<Self, DraftModelError> {
+        same_split(own, target)?;
+        Ok(self)
+    }
+
     /// Sets whether it is kept to the grammar. Default: yes.
     #[must_use]
     pub fn mask(self, mask: DraftMask) -> Self {
@@ -267,11 +278,15 @@ impl<M: Model> fmt::Debug for DraftModel<M> {
 }
 
 /// Kinds of [`DraftModelError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftModelErrorKind {
     /// A token is another text in the two vocabularies, or is in one of them only. Special tokens, by their
     /// names, may be in one only, as those for padding and chats are.
+    #[error(
+        "the draft model has another vocabulary: token {token} is {} in it, and {} in the model's",
+        named(.draft.as_ref()), named(.model.as_ref())
+    )]
     OtherToken {
         /// The first such token.
         token: TokenId,
@@ -281,6 +296,7 @@ pub enum DraftModelErrorKind {
         model: Option<String>,
     },
     /// The draft model has no logits for some tokens.
+    #[error("the draft model has logits for {rows} tokens only, and the vocabulary has {vocabulary}")]
     RowsTooShort {
         /// One more than the vocabulary's highest id.
         vocabulary: usize,
@@ -288,6 +304,10 @@ pub enum DraftModelErrorKind {
         rows: usize,
     },
     /// The tokens are the same, but texts are split differently.
+    #[error(
+        "the draft model has another tokenizer: with the same tokens it splits a text otherwise, from token \
+         {after} on"
+    )]
     OtherSplit {
         /// Number of tokens of a certain text before the two differ.
         after: usize,
@@ -295,8 +315,10 @@ pub enum DraftModelErrorKind {
 }
 
 /// A draft model whose tokens differ from those of its target model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
 pub struct DraftModelError {
+    #[from]
     kind: DraftModelErrorKind,
 }
 
@@ -314,37 +336,10 @@ impl DraftModelError {
     }
 }
 
-impl From<DraftModelErrorKind> for DraftModelError {
-    fn from(kind: DraftModelErrorKind) -> Self {
-        Self { kind }
-    }
+/// A token of one of the two vocabularies, in words.
+fn named(token: Option<&String>) -> String {
+    token.map_or("nothing".to_owned(), |token| format!("{token:?}"))
 }
-
-impl fmt::Display for DraftModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named =
-            |name: &Option<String>| name.as_ref().map_or("nothing".to_owned(), |name| format!("{name:?}"));
-        match &self.kind {
-            DraftModelErrorKind::OtherToken { token, draft, model } => write!(
-                f,
-                "the draft model has another vocabulary: token {token} is {} in it, and {} in the model's",
-                named(draft),
-                named(model)
-            ),
-            DraftModelErrorKind::RowsTooShort { vocabulary, rows } => write!(
-                f,
-                "the draft model has logits for {rows} tokens only, and the vocabulary has {vocabulary}"
-            ),
-            DraftModelErrorKind::OtherSplit { after } => write!(
-                f,
-                "the draft model has another tokenizer: with the same tokens it splits a text otherwise, \
-                 from token {after} on"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for DraftModelError {}
 
 /// The spelling of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -391,19 +386,6 @@ fn same_tokens(draft: &Vocabulary, model: &Vocabulary) -> Result<(), DraftModelE
         }
     }
     Ok(())
-}
-
-#[cfg(feature = "tokenizers")]
-impl<M: Model> DraftModel<M> {
-    /// Checks that the tokenizer of the draft model splits texts as the model's does. With the feature
-    /// `tokenizers`.
-    ///
-    /// # Errors
-    /// If it does not: such a draft model has learnt to expect other tokens.
-    pub fn splitting(self, own: &Tokenizer, target: &Tokenizer) -> Result<Self, DraftModelError> {
-        same_split(own, target)?;
-        Ok(self)
-    }
 }
 
 /// Checks that a text of words, numbers and signs is split alike: equal tokens do not suffice, since merges

@@ -82,7 +82,6 @@ impl<B: BatchModel> Model for ModelSlot<'_, B> {
 }
 
 /// The speculation of one run.
-#[derive(Debug)]
 pub(super) struct RunSpeculation<'a> {
     drafter: &'a mut Drafter,
     phase: Phase,
@@ -180,7 +179,7 @@ fn or_without_draft<T, E: std::fmt::Display>(
     match pass(ready) {
         Err(error) if ready.has_draft() => {
             tracing::debug!("a pass with a draft failed, and is made without: {error}");
-            run.stats_mut().passes += 1;
+            run.stats.passes += 1;
             ready.drop_draft();
             pass(ready)
         }

@@ -51,11 +51,9 @@ pub(in crate::decode) struct Ready {
 
 /// Phase after the pass: there is a row about the next token.
 pub(in crate::decode) struct PassMade {
-    input: PassInput,
-    account: Account,
+    /// The phase that follows if the other rows are dropped.
+    between: Between,
     rows: PassRows,
-    usual: Pass,
-    first: Pass,
 }
 
 /// The phase of a run after a token was taken.
@@ -147,14 +145,14 @@ impl Between {
             if !one {
                 let mut time = Duration::ZERO;
                 timed(&mut time, || drafter.read(run.sequence()));
-                run.stats_mut().draft_time += time;
+                run.stats.draft_time += time;
             } else if drafter.is_resting() {
                 drafter.skip();
             } else {
                 let start = Instant::now();
                 proposed =
                     Some(ask(run, context, &mut input.sequence, |site, room| propose(drafter, site, room)));
-                run.stats_mut().draft_time += start.elapsed();
+                run.stats.draft_time += start.elapsed();
             }
         }
         (input, proposed, one)
@@ -210,7 +208,7 @@ impl Offer {
 
 impl Ready {
     fn new(mut input: PassInput, draft: Draft, counts: bool, run: &mut TextRun) -> Self {
-        run.stats_mut().drafted += draft.tokens.len();
+        run.stats.drafted += draft.tokens.len();
         input.tokens.extend_from_slice(&draft.tokens);
         Self { input, draft, counts, sets: None }
     }
@@ -283,18 +281,18 @@ impl Ready {
 
     /// Records that the pass was made, and its time.
     pub(in crate::decode) fn made(self, rows: PassRows, run: &mut TextRun, took: Duration) -> PassMade {
-        run.stats_mut().passes += 1;
-        run.stats_mut().model_time += took;
+        run.stats.passes += 1;
+        run.stats.model_time += took;
         let (usual, first) = (self.usual(), self.first());
         let account = Account { draft: self.draft, counts: self.counts, ..Account::default() };
-        PassMade { input: self.input, account, rows, usual, first }
+        PassMade { between: Between { input: self.input, account, usual, first }, rows }
     }
 }
 
 impl PassMade {
     /// Adds further time to the pass.
     pub(in crate::decode) fn spend(&mut self, time: Duration) {
-        self.account.time += time;
+        self.between.account.time += time;
     }
 
     /// Takes the next token from its row. Another row follows only if the token is the drafted one.
@@ -303,55 +301,42 @@ impl PassMade {
         drafter: Option<&mut Drafter>,
         run: &mut TextRun,
     ) -> (Result<Option<Step>, DecodeError>, Phase) {
-        let accepted = self.account.accepted;
+        let Between { input, account, .. } = &mut self.between;
+        let accepted = account.accepted;
         let row = self.rows.row(accepted);
         let step = match drafter {
-            Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut self.input.sequence),
+            Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut input.sequence),
             _ => row.take(run),
         };
         let token = step.as_ref().ok().copied().flatten().map(|step| step.token);
-        if token.is_some() && token.as_ref() == self.account.draft.tokens.get(accepted) {
-            self.account.accepted += 1;
-            run.stats_mut().accepted += 1;
+        if token.is_some() && token.as_ref() == account.draft.tokens.get(accepted) {
+            account.accepted += 1;
+            run.stats.accepted += 1;
             (step, Phase::Rows(self))
         } else {
-            (step, Phase::Between(self.end()))
+            (step, Phase::Between(self.between))
         }
-    }
-
-    /// Drops the other rows.
-    fn end(self) -> Between {
-        let Self { input, account, usual, first, .. } = self;
-        Between { input, account, usual, first }
     }
 }
 
 impl Phase {
     /// Adds further time to the last pass.
     pub(super) fn spend(&mut self, time: Duration) {
-        self.account_mut().time += time;
+        let (Self::Between(between) | Self::Rows(PassMade { between, .. })) = self;
+        between.account.time += time;
     }
 
     /// Accounts for the last pass of a run that has ended, whatever rows are left.
     pub(super) fn settle(self, drafter: &mut Drafter) -> Between {
-        let between = match self {
-            Self::Between(between) => between,
-            Self::Rows(rows) => rows.end(),
-        };
+        let (Self::Between(between) | Self::Rows(PassMade { between, .. })) = self;
         between.settle(drafter)
     }
 
     /// The draft of the last pass, with refused tokens.
     pub(super) fn drafted(&self) -> &[TokenId] {
-        let (Self::Between(Between { input, .. }) | Self::Rows(PassMade { input, .. })) = self;
+        let (Self::Between(Between { input, .. })
+        | Self::Rows(PassMade { between: Between { input, .. }, .. })) = self;
         input.tokens.get(input.pending..).unwrap_or_default()
-    }
-
-    fn account_mut(&mut self) -> &mut Account {
-        match self {
-            Self::Between(between) => &mut between.account,
-            Self::Rows(rows) => &mut rows.account,
-        }
     }
 }
 
@@ -378,19 +363,6 @@ impl Account {
     }
 }
 
-impl std::fmt::Debug for Phase {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (name, account) = match self {
-            Self::Between(Between { account, .. }) => ("Between", account),
-            Self::Rows(PassMade { account, .. }) => ("Rows", account),
-        };
-        f.debug_struct(name)
-            .field("draft", &account.draft)
-            .field("accepted", &account.accepted)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Calls `propose` with the run's present place and the number of tokens that a draft may have there. Drafts
 /// end at the run's limit of tokens, and at `context`, the number of tokens that the model can hold.
 /// `sequence` is scratch.
@@ -405,10 +377,11 @@ pub(super) fn ask<T>(
     let room = (context - length.min(context)).min(run.room().saturating_sub(1));
     sequence.clear();
     sequence.extend_from_slice(run.sequence());
-    let noise = |position, token| run.chooser().sampler().noise(position, token);
-    let draw =
-        |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
-    let temperature = run.chooser().sampler().sampling().temperature();
+    let noise = |position, token| run.chooser.sampler.noise(position, token);
+    let draw = |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| {
+        run.chooser.foresee(row, tokens, allowed)
+    };
+    let temperature = run.chooser.sampler.sampling().temperature();
     let site = Site::new(run.constraint(), sequence, temperature, &noise);
     let mut site = site.ahead(run.is_ahead()).drawing(&draw);
     propose(&mut site, room)
@@ -441,15 +414,15 @@ pub(super) fn observed(
     timed(&mut time, || {
         sequence.clear();
         sequence.extend_from_slice(&run.sequence()[..length]);
-        let noise = |position, token| run.chooser().sampler().noise(position, token);
-        let temperature = run.chooser().sampler().sampling().temperature();
+        let noise = |position, token| run.chooser.sampler.noise(position, token);
+        let temperature = run.chooser.sampler.sampling().temperature();
         let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
         let ended = || run.end_of_text();
         if let Some(token) = step.map(|step| step.token).or_else(ended) {
             drafter.observe(&mut site, Seen::new(token, likely.as_deref()));
         }
     });
-    run.stats_mut().draft_time += time;
+    run.stats.draft_time += time;
     Ok(step)
 }
 

@@ -64,9 +64,7 @@ impl ModelDescription {
     pub fn parameters(&self) -> u64 {
         self.formats.iter().fold(0, |sum, share| sum.saturating_add(share.parameters))
     }
-}
 
-impl ModelDescription {
     /// Reads what the files at `path`, as for [`CandleModel::load`](super::CandleModel::load), say of the
     /// model: the configuration and the heads of the weights. Takes milliseconds, and for a GGUF file with
     /// many tokens some tens of them.

@@ -8,12 +8,12 @@
 
 use std::ops::Range;
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{Device, Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::kv::{Head, KEYS, KvBlocks};
-use super::ops::{each_row, exp};
+use super::ops::{each_row, exp, floats_of};
 
 /// Least number of multiplications for which waking threads pays.
 const PARALLEL: usize = 1 << 16;
@@ -43,43 +43,15 @@ impl Attention {
         queries: &Tensor,
         [keys, values]: [KvBlocks<'_>; 2],
     ) -> Result<Tensor> {
-        queries.apply_op1_no_bwd(&ToCache { attention: self, scale, keys, values })
-    }
-
-    /// Range of the `keys` given that query `index` sees.
-    pub(crate) fn visible(self, index: usize, keys: usize) -> Range<usize> {
-        let query = self.position + index;
-        let end = (query + 1).saturating_sub(self.first_key).min(keys);
-        let oldest = self.window.map_or(0, |window| (query + 1).saturating_sub(window));
-        oldest.saturating_sub(self.first_key).min(end)..end
-    }
-}
-
-/// The task of one layer: all its queries, and the cache that they attend to.
-struct ToCache<'a> {
-    attention: Attention,
-    scale: f32,
-    keys: KvBlocks<'a>,
-    values: KvBlocks<'a>,
-}
-
-impl CustomOp1 for ToCache<'_> {
-    fn name(&self) -> &'static str {
-        "attention"
-    }
-
-    fn cpu_fwd(&self, queries: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (heads, count, head_dim) = layout.shape().dims3()?;
-        let [kv_heads, size] = self.keys.heads();
-        let key_count = self.attention.position + count;
-        let positions = self.keys.positions().min(self.values.positions());
-        if key_count > positions || size != head_dim || self.values.heads() != [kv_heads, size] {
+        let (heads, count, head_dim) = queries.dims3()?;
+        let [kv_heads, size] = keys.heads();
+        let key_count = self.position + count;
+        let positions = keys.positions().min(values.positions());
+        if key_count > positions || size != head_dim || values.heads() != [kv_heads, size] {
             candle_core::bail!("queries do not fit the cache");
         }
-        let Some((from, to)) = layout.contiguous_offsets() else {
-            candle_core::bail!("contiguous heads are expected");
-        };
-        let queries = &queries.as_slice::<f32>()?[from..to];
+        let (storage, layout) = queries.storage_and_layout();
+        let queries = floats_of(&storage, layout)?;
         let mut by_head = vec![0.0; heads * count * head_dim];
         // A task has some rows of the heads that share a key head.
         let rows = heads / kv_heads * count;
@@ -92,12 +64,12 @@ impl CustomOp1 for ToCache<'_> {
                 queries: &queries[(kv_head * rows + first) * head_dim..][..out.len()],
                 first,
                 count,
-                keys: self.keys.head(kv_head),
-                values: self.values.head(kv_head),
+                keys: keys.head(kv_head),
+                values: values.head(kv_head),
                 key_count,
                 head_dim,
-                attention: self.attention,
-                scale: self.scale,
+                attention: self,
+                scale,
                 out,
             };
             share.dispatch();
@@ -107,9 +79,9 @@ impl CustomOp1 for ToCache<'_> {
         } else {
             tasks.for_each(run);
         }
-        let shape = Shape::from((count, heads * head_dim));
+        let shape = (count, heads * head_dim);
         if count == 1 {
-            return Ok((CpuStorage::F32(by_head), shape));
+            return Tensor::from_vec(by_head, shape, &Device::Cpu);
         }
         let mut out = vec![0.0; by_head.len()];
         each_row(&mut out, heads * head_dim, |index, out| {
@@ -117,7 +89,15 @@ impl CustomOp1 for ToCache<'_> {
                 out.copy_from_slice(&by_head[(head * count + index) * head_dim..][..head_dim]);
             }
         });
-        Ok((CpuStorage::F32(out), shape))
+        Tensor::from_vec(out, shape, &Device::Cpu)
+    }
+
+    /// Range of the `keys` given that query `index` sees.
+    pub(crate) fn visible(self, index: usize, keys: usize) -> Range<usize> {
+        let query = self.position + index;
+        let end = (query + 1).saturating_sub(self.first_key).min(keys);
+        let oldest = self.window.map_or(0, |window| (query + 1).saturating_sub(window));
+        oldest.saturating_sub(self.first_key).min(end)..end
     }
 }
 

@@ -11,7 +11,7 @@ use super::{CHUNK, together};
 use crate::ids::TokenId;
 use crate::model::batch::{BatchInput, BatchModel, named_twice};
 use crate::model::error::{ModelError, ModelErrorKind};
-use crate::model::{KvCopy, Logits, Rows, files::config::Config, formats::KvFormat};
+use crate::model::{KvCopy, Logits, files::config::Config, formats::KvFormat};
 
 /// A model with caches of several sequences, which share its passes: products are made for the rows of all at
 /// once, attention for each over its own cache. See [`CandleModel`](crate::model::candle::CandleModel).
@@ -195,9 +195,7 @@ impl BatchModel for CandleBatch {
     }
 
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
-        let Some(cache) = self.caches.get_mut(sequence) else {
-            return Err(ModelErrorKind::NoSuchSequence(sequence).into());
-        };
+        let cache = self.caches.get_mut(sequence).ok_or(ModelErrorKind::NoSuchSequence(sequence))?;
         if position > cache.len() {
             return Err(ModelErrorKind::PastEnd { asked: position, position: cache.len() }.into());
         }
@@ -227,16 +225,6 @@ impl BatchModel for CandleBatch {
 
 /// The only sequence of a batch of one.
 pub(crate) const ONLY: usize = 0;
-
-/// One pass of a batch of one sequence.
-pub(crate) fn forward_alone(
-    batch: &mut CandleBatch,
-    tokens: &[TokenId],
-    rows: Rows<'_>,
-) -> Result<Logits, ModelError> {
-    let mut all = batch.forward(&[BatchInput { sequence: ONLY, tokens, rows }])?;
-    all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
-}
 
 /// Refuses inputs that cannot be run: `caches` says how many tokens a sequence holds and has room for.
 pub(crate) fn check_inputs(

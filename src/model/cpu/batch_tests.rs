@@ -1,7 +1,7 @@
 //! Sequences of a batch keep to the memory that they may take together, and get the same rows.
 
 use super::*;
-use crate::model::{cpu::load::LoadOptions, files::random::RandomModel, formats::Format};
+use crate::model::{Rows, cpu::load::LoadOptions, files::random::RandomModel, formats::Format};
 
 /// Three sequences of at most 1024 tokens, of which each takes 1024 bytes.
 fn batch(tokens: Option<usize>) -> CandleBatch {

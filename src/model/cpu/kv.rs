@@ -18,14 +18,14 @@
 
 use std::ops::Range;
 
-use candle_core::{Result, Storage, Tensor};
+use candle_core::{Result, Tensor};
 use half::f16;
 #[cfg(target_arch = "x86_64")]
 use pulp::core_arch::x86::Avx512f;
 use pulp::{Scalar, Simd, bytemuck};
 use rayon::prelude::*;
 
-use super::{delta::DeltaState, pages::Pages, products::packing};
+use super::{delta::DeltaState, ops::floats_of, pages::Pages, products::packing};
 use crate::model::KvCopy;
 use crate::model::formats::{GROUP, KvFormat};
 
@@ -363,10 +363,7 @@ impl KvMemory {
             candle_core::bail!("no layer {layer} in the cache");
         }
         let (storage, strides) = rows.storage_and_layout();
-        let (Storage::Cpu(storage), Some((from, to))) = (&*storage, strides.contiguous_offsets()) else {
-            candle_core::bail!("contiguous heads on the CPU are expected");
-        };
-        let rows = &storage.as_slice::<f32>()?[from..to];
+        let rows = floats_of(&storage, strides)?;
         if rows.is_empty() {
             return Ok(());
         }
@@ -593,23 +590,17 @@ impl CpuCache {
         self.context
     }
 
-    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
-    /// those of all positions.
+    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held.
     ///
     /// # Errors
     /// If the shapes do not fit or there is no such layer.
-    pub(crate) fn extend(
-        &mut self,
-        layer: usize,
-        keys: &Tensor,
-        values: &Tensor,
-    ) -> Result<(KvBlocks<'_>, KvBlocks<'_>)> {
+    pub(crate) fn extend(&mut self, layer: usize, keys: &Tensor, values: &Tensor) -> Result<()> {
         let count = keys.dim(1)?.max(values.dim(1)?);
         let (memory, own) = self.place(layer)?;
         self.memories[memory].write(own, Side::Keys, keys, self.len)?;
         self.memories[memory].write(own, Side::Values, values, self.len)?;
         self.written = self.written.max(self.len + count);
-        self.sides(layer)
+        Ok(())
     }
 
     /// Returns the keys and values of a layer, also those that this pass wrote.

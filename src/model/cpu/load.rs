@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, path::Path};
 
-use super::batch::{CandleBatch, ONLY, forward_alone};
+use super::batch::{CandleBatch, ONLY};
 use super::transformer::{self, Transformer};
 use super::{MemoryEstimate, available_memory, kv::KEYS};
 use crate::model::error::{ModelError, ModelErrorKind};
@@ -10,7 +10,7 @@ use crate::model::files::random::{RandomModel, RandomWeights};
 use crate::model::files::weights::{Quantized, Weights};
 use crate::model::files::{config::Config, with_weights};
 use crate::model::formats::{Format, Instructions, KvFormat};
-use crate::model::{Batch, BatchModel, Logits, Model, Rows};
+use crate::model::{Batch, BatchInput, BatchModel, Logits, Model, Rows};
 use crate::{ids::TokenId, limits::DEFAULT_CONTEXT};
 
 /// A model with its cache.
@@ -32,7 +32,7 @@ impl CandleModel {
     /// not supported; if a tensor is missing or does not fit the configuration; if the context or the
     /// memory asked for cannot be had.
     pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, ModelError> {
-        Ok(Self { batch: loaded(path.as_ref(), NonZeroUsize::MIN, options)? })
+        Ok(Self { batch: CandleBatch::load(path, NonZeroUsize::MIN, options)? })
     }
 
     /// Makes a model of random weights, the same each time, to measure the time of passes. Takes some seconds
@@ -42,7 +42,7 @@ impl CandleModel {
     /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be
     /// had.
     pub fn random(model: &RandomModel, options: &LoadOptions) -> Result<Self, ModelError> {
-        Ok(Self { batch: random_loaded(model, NonZeroUsize::MIN, options)? })
+        Ok(Self { batch: CandleBatch::random(model, NonZeroUsize::MIN, options)? })
     }
 
     /// Memory that [`load`](Self::load) would take. Reads the configuration and the headers of the weights.
@@ -54,9 +54,7 @@ impl CandleModel {
             quantized(weights, options, |weights| Ok(needs(weights, &config, NonZeroUsize::MIN, options)?.1))
         })
     }
-}
 
-impl CandleModel {
     /// Tokens that the model was made for: the most that [`LoadOptions::context`] can ask for.
     #[must_use]
     pub fn made_for(&self) -> usize {
@@ -80,7 +78,8 @@ impl Model for CandleModel {
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
-        forward_alone(&mut self.batch, tokens, rows)
+        let mut all = self.batch.forward(&[BatchInput { sequence: ONLY, tokens, rows }])?;
+        all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
@@ -95,13 +94,6 @@ impl Model for CandleModel {
     }
 }
 
-/// Loads the model at `path` with room for `sequences` texts.
-fn loaded(path: &Path, sequences: NonZeroUsize, options: &LoadOptions) -> Result<CandleBatch, ModelError> {
-    with_weights(path, |weights, config| {
-        quantized(weights, options, |weights| from_weights(weights, config, sequences, options))
-    })
-}
-
 /// Calls `then` with the weights, quantised if the options say so.
 fn quantized<T>(
     weights: &mut dyn Weights,
@@ -112,15 +104,6 @@ fn quantized<T>(
         Some(format) => then(&mut Quantized::new(weights, format)),
         None => then(weights),
     }
-}
-
-/// Makes a model of random weights with room for `sequences` texts.
-fn random_loaded(
-    model: &RandomModel,
-    sequences: NonZeroUsize,
-    options: &LoadOptions,
-) -> Result<CandleBatch, ModelError> {
-    from_weights(&mut RandomWeights::new(model.format), model.config()?, sequences, options)
 }
 
 fn from_weights(
@@ -197,11 +180,13 @@ impl CandleBatch {
     /// # Errors
     /// All errors of [`CandleModel::load`](CandleModel::load).
     pub fn load(
-        path: impl AsRef<std::path::Path>,
+        path: impl AsRef<Path>,
         sequences: NonZeroUsize,
         options: &LoadOptions,
     ) -> Result<Self, ModelError> {
-        loaded(path.as_ref(), sequences, options)
+        with_weights(path.as_ref(), |weights, config| {
+            quantized(weights, options, |weights| from_weights(weights, config, sequences, options))
+        })
     }
 
     /// Makes a model of random weights, as [`CandleModel::random`](CandleModel::random).
@@ -213,7 +198,7 @@ impl CandleBatch {
         sequences: NonZeroUsize,
         options: &LoadOptions,
     ) -> Result<Self, ModelError> {
-        random_loaded(model, sequences, options)
+        from_weights(&mut RandomWeights::new(model.format), model.config()?, sequences, options)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::f32::consts::LOG2_E;
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{Device, Layout, Result, Storage, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -17,18 +17,20 @@ const PARALLEL: usize = 1 << 16;
 
 /// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the
 /// distance between rows.
-pub(crate) fn rows_of<'a>(
-    storage: &'a CpuStorage,
-    layout: &Layout,
-) -> Result<(&'a [f32], usize, usize, usize)> {
+pub(crate) fn rows_of<'a>(storage: &'a Storage, layout: &Layout) -> Result<(&'a [f32], usize, usize, usize)> {
     let (rows, width) = layout.shape().dims2()?;
-    let (&[row_stride, column_stride], values) = (layout.stride(), storage.as_slice::<f32>()?) else {
-        candle_core::bail!("a matrix is expected");
+    let (Storage::Cpu(storage), &[stride, 1]) = (storage, layout.stride()) else {
+        candle_core::bail!("a matrix on the CPU with contiguous rows is expected");
     };
-    if column_stride != 1 {
-        candle_core::bail!("contiguous rows are expected");
-    }
-    Ok((&values[layout.start_offset()..], rows, width, row_stride))
+    Ok((&storage.as_slice::<f32>()?[layout.start_offset()..], rows, width, stride))
+}
+
+/// The floats behind a contiguous layout.
+pub(crate) fn floats_of<'a>(storage: &'a Storage, layout: &Layout) -> Result<&'a [f32]> {
+    let (Storage::Cpu(storage), Some((from, to))) = (storage, layout.contiguous_offsets()) else {
+        candle_core::bail!("contiguous heads on the CPU are expected");
+    };
+    Ok(&storage.as_slice::<f32>()?[from..to])
 }
 
 /// Calls `run` with each row of `out` and its number, by several threads if there is much to do.
@@ -52,16 +54,6 @@ pub(crate) fn sum_of_squares(row: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest.iter().map(|value| value * value).sum::<f32>()
 }
 
-/// Root-mean-square normalisation of each row of `[n, width]`.
-pub(crate) fn rms_norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&RmsNorm { weight, epsilon })
-}
-
-struct RmsNorm<'a> {
-    weight: &'a [f32],
-    epsilon: f32,
-}
-
 /// Factor that makes the mean square of a row one.
 pub(crate) fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
@@ -69,23 +61,19 @@ pub(crate) fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
     1.0 / (mean + epsilon).sqrt()
 }
 
-impl CustomOp1 for RmsNorm<'_> {
-    fn name(&self) -> &'static str {
-        "rms-norm"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (values, rows, width, stride) = rows_of(storage, layout)?;
-        let mut out = vec![0.0; rows * width];
-        each_row(&mut out, width, |index, out| {
-            let row = &values[index * stride..][..width];
-            let scale = norm_scale(row, self.epsilon);
-            for ((out, value), weight) in out.iter_mut().zip(row).zip(self.weight) {
-                *out = value * scale * weight;
-            }
-        });
-        Ok((CpuStorage::F32(out), Shape::from((rows, width))))
-    }
+/// Root-mean-square normalisation of each row of `[n, width]`.
+pub(crate) fn rms_norm(x: &Tensor, weight: &[f32], epsilon: f32) -> Result<Tensor> {
+    let (storage, layout) = x.storage_and_layout();
+    let (values, rows, width, stride) = rows_of(&storage, layout)?;
+    let mut out = vec![0.0; rows * width];
+    each_row(&mut out, width, |index, out| {
+        let row = &values[index * stride..][..width];
+        let scale = norm_scale(row, epsilon);
+        for ((out, value), weight) in out.iter_mut().zip(row).zip(weight) {
+            *out = value * scale * weight;
+        }
+    });
+    Tensor::from_vec(out, (rows, width), &Device::Cpu)
 }
 
 /// Root-mean-square normalisation of each head.
@@ -106,75 +94,45 @@ pub(crate) fn split_and_rotate(
     rotation: Option<&Rotation>,
     position: usize,
 ) -> Result<Tensor> {
-    let rotation = rotation.map(|rotation| (rotation, position));
-    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm, rotation })
-}
-
-struct SplitHeads<'a> {
-    head_dim: usize,
-    norm: Option<HeadNorm<'a>>,
-    rotation: Option<(&'a Rotation, usize)>,
-}
-
-impl CustomOp1 for SplitHeads<'_> {
-    fn name(&self) -> &'static str {
-        "split-heads"
+    let (storage, layout) = x.storage_and_layout();
+    let (values, rows, width, stride) = rows_of(&storage, layout)?;
+    let heads = width / head_dim;
+    // All positions have angles if the first and the last have.
+    if let Some(rotation) = rotation {
+        rotation.at(position + rows.saturating_sub(1))?;
     }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (values, rows, width, stride) = rows_of(storage, layout)?;
-        let heads = width / self.head_dim;
-        // All positions have angles if the first and the last have.
-        let angles = self.rotation.map(|(rotation, position)| {
-            rotation.at(position + rows.saturating_sub(1))?;
-            Ok::<_, candle_core::Error>((rotation, position))
-        });
-        let angles = angles.transpose()?;
-        let mut out = vec![0.0; rows * width];
-        each_row(&mut out, self.head_dim, |place, out| {
-            let (head, index) = (place / rows, place % rows);
-            out.copy_from_slice(&values[index * stride + head * self.head_dim..][..self.head_dim]);
-            if let Some(HeadNorm { weight, epsilon }) = self.norm {
-                let scale = norm_scale(out, epsilon);
-                out.iter_mut().zip(weight).for_each(|(value, weight)| *value = *value * scale * weight);
+    let mut out = vec![0.0; rows * width];
+    each_row(&mut out, head_dim, |place, out| {
+        let (head, index) = (place / rows, place % rows);
+        out.copy_from_slice(&values[index * stride + head * head_dim..][..head_dim]);
+        if let Some(HeadNorm { weight, epsilon }) = norm {
+            let scale = norm_scale(out, epsilon);
+            out.iter_mut().zip(weight).for_each(|(value, weight)| *value = *value * scale * weight);
+        }
+        if let Some((cos, sin)) = rotation.and_then(|rotation| rotation.at(position + index).ok()) {
+            let (left, right) = out.split_at_mut(cos.len());
+            for ((a, b), (cos, sin)) in left.iter_mut().zip(right).zip(cos.iter().zip(sin)) {
+                (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
             }
-            let angles = angles.and_then(|(rotation, position)| rotation.at(position + index).ok());
-            if let Some((cos, sin)) = angles {
-                let (left, right) = out.split_at_mut(cos.len());
-                for ((a, b), (cos, sin)) in left.iter_mut().zip(right).zip(cos.iter().zip(sin)) {
-                    (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
-                }
-            }
-        });
-        Ok((CpuStorage::F32(out), Shape::from((heads, rows, self.head_dim))))
-    }
+        }
+    });
+    Tensor::from_vec(out, (heads, rows, head_dim), &Device::Cpu)
 }
 
 /// Computes `activation(gate) * up` (SwiGLU, GeGLU) of rows `[n, 2 * width]`, gate first: `[n, width]`.
 pub(crate) fn gated(x: &Tensor, activation: Activation) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&Gated(activation))
+    let (storage, layout) = x.storage_and_layout();
+    let (values, rows, width, stride) = rows_of(&storage, layout)?;
+    let half = width / 2;
+    let mut out = vec![0.0; rows * half];
+    each_row(&mut out, half, |index, out| {
+        let (gate, up) = values[index * stride..][..2 * half].split_at(half);
+        Arch::new().dispatch(GateRow { gate, up, out, activation });
+    });
+    Tensor::from_vec(out, (rows, half), &Device::Cpu)
 }
 
-struct Gated(Activation);
-
-impl CustomOp1 for Gated {
-    fn name(&self) -> &'static str {
-        "gated"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (values, rows, width, stride) = rows_of(storage, layout)?;
-        let half = width / 2;
-        let mut out = vec![0.0; rows * half];
-        each_row(&mut out, half, |index, out| {
-            let (gate, up) = values[index * stride..][..2 * half].split_at(half);
-            Arch::new().dispatch(GateRow { gate, up, out, activation: self.0 });
-        });
-        Ok((CpuStorage::F32(out), Shape::from((rows, half))))
-    }
-}
-
-/// One row of [`Gated`].
+/// One row of [`gated`].
 struct GateRow<'a> {
     gate: &'a [f32],
     up: &'a [f32],

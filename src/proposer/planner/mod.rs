@@ -16,8 +16,6 @@
 
 mod pass;
 
-use std::num::NonZeroUsize;
-
 pub(crate) use pass::Median;
 pub use pass::{Pass, PassCost};
 
@@ -27,7 +25,8 @@ use crate::ids::as_f64;
 /// The controller of one drafter, with its account of passes and drafts.
 #[derive(Debug, Default)]
 pub(super) struct DraftPlanner {
-    cost: PassCost,
+    /// The expected cost of passes.
+    pub(super) cost: PassCost,
     account: Account,
     /// The pass recorded last, if it is not accounted for.
     passed: Option<Pass>,
@@ -45,7 +44,8 @@ pub(super) struct GrowingDraft<'a> {
     /// Net value of the draft in tokens, now and at its best.
     now: f64,
     most: f64,
-    offered: Vec<Offered>,
+    /// The tokens it has so far.
+    pub(super) offered: Vec<Offered>,
 }
 
 /// Exponentially decaying sums over the last passes.
@@ -59,26 +59,6 @@ struct Account {
 }
 
 impl DraftPlanner {
-    /// Sets the expected cost of passes.
-    pub(super) fn set_cost(&mut self, cost: PassCost) {
-        self.cost = cost;
-    }
-
-    /// Sets that passes take so many tokens at the cost of one.
-    pub(super) fn set_at_once(&mut self, tokens: NonZeroUsize) {
-        self.cost.set_at_once(tokens);
-    }
-
-    /// The cost of passes.
-    pub(super) fn cost(&self) -> &PassCost {
-        &self.cost
-    }
-
-    /// Takes the cost of passes, to be [set](Self::set_cost) again.
-    pub(super) fn take_cost(&mut self) -> PassCost {
-        std::mem::take(&mut self.cost)
-    }
-
     /// Records the measured time of a pass, in seconds.
     pub(super) fn passed(&mut self, pass: Pass, seconds: f64) {
         self.passed = Some(pass);
@@ -156,11 +136,6 @@ impl GrowingDraft<'_> {
         self.pass = self.pass + offered.pass();
         self.most = self.most.max(self.now);
         self.offered.push(offered);
-    }
-
-    /// Returns its tokens.
-    pub(super) fn into_offered(self) -> Vec<Offered> {
-        self.offered
     }
 }
 

@@ -54,28 +54,11 @@ pub struct PassCost {
     tokens: CostCurve,
     /// Cost added by whole rows, by their number.
     rows: CostCurve,
-    pace: Pace,
+    /// By what factor passes take longer now than at first.
+    pace: Median,
     /// Tokens that cost as much as one, if there are more than that: then the curve of tokens has the cost of
     /// a step of so many, and nothing else is needed.
     at_once: Option<NonZeroUsize>,
-}
-
-/// The machine's pace: by what factor passes take longer now than at first (a running median).
-#[derive(Debug, Clone, PartialEq)]
-struct Pace(Median);
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self(Median::of(1.0))
-    }
-}
-
-impl Pace {
-    fn add(&mut self, times: f64) {
-        if times.is_finite() && times > 0.0 {
-            self.0.add(times);
-        }
-    }
 }
 
 impl PassCost {
@@ -104,10 +87,11 @@ impl PassCost {
             // nothing is told in relation to them.
             return self.tokens.observe(1, seconds / steps);
         }
-        if self.is_measured(pass) {
-            self.pace.add(seconds / self.seconds(pass));
+        let times = seconds / self.seconds(pass);
+        if self.is_measured(pass) && times.is_finite() && times > 0.0 {
+            self.pace.add(times);
         }
-        let seconds = seconds / self.pace.0.value();
+        let seconds = seconds / self.pace.value();
         if whole == 0 || self.tokens.is_empty() {
             // As long as nothing is known of passes without whole rows, these are taken to cost nothing.
             self.tokens.observe(tokens, seconds);
@@ -304,6 +288,12 @@ const MEDIAN_OF: usize = 7;
 pub(crate) struct Median {
     last: [f64; MEDIAN_OF],
     next: usize,
+}
+
+impl Default for Median {
+    fn default() -> Self {
+        Self::of(1.0)
+    }
 }
 
 impl Median {

@@ -126,9 +126,7 @@ impl Notation {
             Self::StructuralTag => Syntax::StructuralTag,
         }
     }
-}
 
-impl Notation {
     /// The options for schemas inside a text of this notation: those of their spelling, if it can have any
     /// inside.
     pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
@@ -164,9 +162,7 @@ impl Notation {
             Self::Gbnf | Self::GbnfOfJson | Self::Regex | Self::LarkGreedy | Self::Ebnf => Some(&[]),
         }
     }
-}
 
-impl Notation {
     /// Reads a grammar in this notation, a schema with default options.
     pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
         Ok(self.read(text, &SchemaOptions::default(), &compiler::limits())?.grammar)

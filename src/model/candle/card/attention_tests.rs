@@ -26,9 +26,8 @@ struct Room {
 impl Room {
     /// Random numbers. Behind the last key that any row sees there are none.
     fn new(random: &mut StdRng, numbers: DType, [size, window]: [usize; 2], rows: &[CardRow]) -> Self {
-        let mut numbers_of = |count: usize| -> Vec<f32> {
-            (0..count).map(|_| random.random_range(-2.0_f32..2.0)).collect()
-        };
+        let mut numbers_of =
+            |count: usize| -> Vec<f32> { (0..count).map(|_| random.random_range(-2.0_f32..2.0)).collect() };
         let queries = Tensor::from_vec(numbers_of(ROWS * HEADS * size), (ROWS, HEADS, size), &Device::Cpu);
         let cache = [(); 2].map(|()| {
             let mut all = numbers_of(TEXTS * KV_HEADS * CONTEXT * size);
@@ -133,7 +132,10 @@ fn rows_of_texts_attend_to_the_keys_of_their_own_text() {
                 let largest = expected.iter().fold(0.0_f64, |most, number| most.max(number.abs()));
                 let bound = largest * if numbers == DType::F16 { 1e-3 } else { 8e-3 };
                 for (a, b) in got.iter().zip(&expected) {
-                    assert!((f64::from(*a) - b).abs() <= bound, "{numbers:?} {size} {window} {row:?}: {a} {b}");
+                    assert!(
+                        (f64::from(*a) - b).abs() <= bound,
+                        "{numbers:?} {size} {window} {row:?}: {a} {b}"
+                    );
                 }
             }
             // Beside fewer rows, a row is the same. Queries are by the place of a row.

@@ -410,8 +410,7 @@ impl Queue<'_> {
         for &PlacedPart { weights, format, outputs } in &matrix.parts {
             let columns = u32::try_from(outputs)?;
             if let Some(format) = format {
-                let arguments =
-                    [At(weights), At(x), At(y), Number(inputs), Number(outputs), Number(stride)];
+                let arguments = [At(weights), At(x), At(y), Number(inputs), Number(outputs), Number(stride)];
                 let blocks = columns.div_ceil(OUTPUTS);
                 self.launch(&format!("product_{format}"), [blocks, 1, 1], 256, &arguments)?;
             } else {

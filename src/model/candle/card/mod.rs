@@ -28,7 +28,9 @@ pub(super) use chooser::CardChooser;
 pub use driver::CardFault;
 #[cfg(feature = "card-host")]
 pub(super) use driver::HostFailure;
-pub(super) use engine::{CacheSize, CardEngine, CardMatrix, CardPart, CardRow, LayerWeights, ModelWeights, ROWS};
+pub(super) use engine::{
+    CacheSize, CardEngine, CardMatrix, CardPart, CardRow, LayerWeights, ModelWeights, ROWS,
+};
 pub(super) use place::Where;
 #[cfg(feature = "cuda")]
 pub(super) use place::runs_blocks;

@@ -44,12 +44,12 @@ impl Factor {
     /// Those of the weights, and if the device has no room.
     pub(super) fn load(
         weights: &mut dyn Weights,
-        parts: &[(&str, usize)],
+        parts: &[(impl AsRef<str>, usize)],
         inputs: usize,
         place: &Place,
     ) -> std::result::Result<Self, ModelError> {
-        let form = |&(name, rows): &(&str, usize)| -> std::result::Result<_, ModelError> {
-            Ok(place.form(weights.format(name, &[rows, inputs])?, inputs))
+        let form = |(name, rows): &(_, usize)| -> std::result::Result<_, ModelError> {
+            Ok(place.form(weights.format(AsRef::as_ref(name), &[*rows, inputs])?, inputs))
         };
         let forms: Vec<Form> = parts.iter().map(form).collect::<std::result::Result<_, _>>()?;
         let mut loaded = Vec::new();
@@ -138,7 +138,7 @@ impl Product {
 /// Matrices of one kind of blocks, one below the other.
 fn blocks(
     weights: &mut dyn Weights,
-    parts: &[(&str, usize)],
+    parts: &[(impl AsRef<str>, usize)],
     [rows, inputs]: [usize; 2],
     kind: GgmlDType,
     place: &Place,
@@ -146,8 +146,8 @@ fn blocks(
     // Candle reads the bytes as blocks, whose halves must be aligned.
     let mut stored = Pages::default();
     stored.reserve(rows.saturating_mul(inputs / kind.block_size()).saturating_mul(kind.type_size()));
-    for &(name, rows) in parts {
-        weights.read(name, &[rows, inputs], &mut |_format, bytes| {
+    for (name, rows) in parts {
+        weights.read(name.as_ref(), &[*rows, inputs], &mut |_format, bytes| {
             let start = stored.bytes().len();
             stored.grow(start + bytes.len());
             stored.bytes_mut()[start..].copy_from_slice(bytes);
@@ -160,14 +160,15 @@ fn blocks(
 /// Matrices in one format that the kernels take, one below the other.
 fn card_blocks(
     weights: &mut dyn Weights,
-    parts: &[(&str, usize)],
+    parts: &[(impl AsRef<str>, usize)],
     [outputs, inputs]: [usize; 2],
     format: Format,
     place: &Place,
 ) -> std::result::Result<CardPart, ModelError> {
     let mut bytes = Vec::with_capacity(outputs.saturating_mul(row_bytes(format, inputs)));
-    for &(name, rows) in parts {
-        weights.read(name, &[rows, inputs], &mut |stored, rows| append_rows(stored, inputs, rows, &mut bytes))?;
+    for (name, rows) in parts {
+        let mut append = |format, stored: &[u8]| append_rows(format, inputs, stored, &mut bytes);
+        weights.read(name.as_ref(), &[*rows, inputs], &mut append)?;
     }
     let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     Ok(CardPart { weights: Tensor::new(words, &place.device)?, format: Some(format), outputs })

@@ -123,8 +123,7 @@ impl TensorModel {
         let weights = caches.first().and_then(|first| transformer.weights(first));
         let room = CacheSize { context, texts };
         let engine = place.kernels.zip(weights).filter(|_| place.passes);
-        let engine =
-            engine.map(|(on, weights)| CardEngine::new(on, config, room, &weights)).transpose()?;
+        let engine = engine.map(|(on, weights)| CardEngine::new(on, config, room, &weights)).transpose()?;
         let chooser = match (&engine, place.kernels) {
             (Some(engine), _) => Some(engine.chooser()),
             (None, Some(on)) => Some(CardChooser::open(on, device, place.precision, config.vocabulary)?),

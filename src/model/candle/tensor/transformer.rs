@@ -71,10 +71,7 @@ impl Layer {
     ) -> std::result::Result<Self, ModelError> {
         let mut product = |which: usize| -> std::result::Result<Product, ModelError> {
             let (parts, inputs, biased) = &products(config, index)[which];
-            let names = matrix::matrix_names(parts);
-            let names: Vec<(&str, usize)> =
-                names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
-            let factor = Factor::load(weights, &names, *inputs, place)?;
+            let factor = Factor::load(weights, &matrix::matrix_names(parts), *inputs, place)?;
             let bias = biased.then(|| matrix::bias(weights, parts)).transpose()?;
             let bias = bias.map(|bias| place.vector(&bias)?.to_dtype(place.precision));
             Ok(Product { factor, bias: bias.transpose()? })
@@ -140,7 +137,7 @@ impl TensorTransformer {
     /// Candle's blocks.
     pub(super) fn weights(&self, cache: &KvCache) -> Option<ModelWeights> {
         let rotation = self.rotations.first()?;
-        let layers = self.layers.iter().zip(cache.tensors()).map(|(layer, [keys, values])| {
+        let layers = self.layers.iter().zip(&cache.layers).map(|(layer, [keys, values])| {
             Some(LayerWeights {
                 attention_norm: layer.norms.attention.clone(),
                 qkv: layer.qkv.card()?,
@@ -272,9 +269,7 @@ impl TensorTransformer {
         let scale = self.config.attention_scale();
         layer.attention_out.apply(&attend(&queries, [&keys, &values], scale, unseen.as_ref())?)
     }
-}
 
-impl TensorTransformer {
     /// Computes the convolution of rows of gates of the inputs, gates of the outputs, and inputs, which are
     /// kept in the cache in the place of keys and values, from layer `place` of it on.
     fn convolve(&self, taps: &[Tensor], place: usize, rows: &Tensor, cache: &KvCache) -> Result<Tensor> {
@@ -358,17 +353,11 @@ pub(super) fn attend(
     attended.transpose(0, 1)?.reshape((count, heads * head_dim))
 }
 
-/// One layer's keys and values, each `[kv_heads, context, head_dim]`.
-#[derive(Debug)]
-struct LayerCache {
-    keys: Tensor,
-    values: Tensor,
-}
-
 /// Keys and values of all layers.
 #[derive(Debug)]
 pub(in crate::model::candle) struct KvCache {
-    layers: Vec<LayerCache>,
+    /// Keys and values of each layer, `[kv_heads, context, head_dim]`.
+    layers: Vec<[Tensor; 2]>,
     context: usize,
     len: usize,
 }
@@ -393,7 +382,7 @@ impl KvCache {
             let (keys, values) = (zeros()?, zeros()?);
             for (text, cache) in all.iter_mut().enumerate() {
                 let part = |whole: &Tensor| whole.narrow(0, text * kv_heads, kv_heads);
-                cache.layers.push(LayerCache { keys: part(&keys)?, values: part(&values)? });
+                cache.layers.push([part(&keys)?, part(&values)?]);
             }
         }
         Ok(all)
@@ -409,11 +398,6 @@ impl KvCache {
         self.context
     }
 
-    /// Keys and values of each layer, `[kv_heads, context, head_dim]`.
-    pub(in crate::model::candle) fn tensors(&self) -> impl Iterator<Item = [&Tensor; 2]> {
-        self.layers.iter().map(|layer| [&layer.keys, &layer.values])
-    }
-
     /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns
     /// views of positions `from .. len + n` of both.
     ///
@@ -426,14 +410,14 @@ impl KvCache {
         values: &Tensor,
         from: usize,
     ) -> Result<(Tensor, Tensor)> {
-        let Some(layer) = self.layers.get(layer) else {
+        let Some([all_keys, all_values]) = self.layers.get(layer) else {
             candle_core::bail!("no layer {layer} in the cache");
         };
         let (_kv_heads, new, _head_dim) = keys.dims3()?;
-        layer.keys.slice_set(keys, 1, self.len)?;
-        layer.values.slice_set(values, 1, self.len)?;
+        all_keys.slice_set(keys, 1, self.len)?;
+        all_values.slice_set(values, 1, self.len)?;
         let count = (self.len + new).saturating_sub(from);
-        Ok((layer.keys.narrow(1, from, count)?, layer.values.narrow(1, from, count)?))
+        Ok((all_keys.narrow(1, from, count)?, all_values.narrow(1, from, count)?))
     }
 
     /// Commits `count` tokens, which were written to every layer.

@@ -7,7 +7,7 @@
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use super::packing::{self, Prefetch};
-use super::{CHUNK, PANEL};
+use super::{CHUNK, PANEL, PLANE};
 use crate::model::formats::Format;
 
 /// Most panels computed together.
@@ -87,9 +87,7 @@ const fn most_rows<S: Simd>(panels: usize) -> usize {
 pub(crate) struct Panels<'a> {
     pub(crate) format: Format,
     pub(crate) inputs: usize,
-    /// The weights, `[panel][input][PANEL]`, if the format is `f32`.
-    pub(crate) floats: &'a [f32],
-    /// The packed panels of any other format.
+    /// The packed panels: those of `f32` are floats, `[panel][input][PANEL]`.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -110,15 +108,18 @@ impl<'a> Panels<'a> {
         packing::chunk(self.format)
     }
 
+    #[inline(always)]
+    fn packed(self, panel: usize) -> &'a [u8] {
+        let size = packing::panel_bytes(self.format, self.inputs);
+        &self.bytes[panel * size..][..size]
+    }
+
     /// Approximate place of inputs `first ..` of a panel, for prefetching; empty past the last panel.
     #[inline(always)]
     fn place(self, panel: usize, first: usize, inputs: usize) -> &'a [u8] {
-        let (bytes, size) = match self.format {
-            Format::F32 => (bytemuck::cast_slice(self.floats), self.inputs * PANEL * 4),
-            format => (self.bytes, packing::panel_bytes(format, self.inputs)),
-        };
+        let size = packing::panel_bytes(self.format, self.inputs);
         let (from, to) = (size * first / self.inputs, size * (first + inputs) / self.inputs);
-        bytes.get(panel * size + from..panel * size + to).unwrap_or_default()
+        self.bytes.get(panel * size + from..panel * size + to).unwrap_or_default()
     }
 
     /// Weights of inputs `first ..` of a panel as floats, unpacked into `buffer` if they are stored
@@ -131,11 +132,12 @@ impl<'a> Panels<'a> {
         first: usize,
         buffer: &'b mut [f32],
     ) -> &'b [f32] {
+        let packed = self.packed(panel);
         if self.format == Format::F32 {
-            return &self.floats[(panel * self.inputs + first) * PANEL..][..buffer.len()];
+            let floats = &packed[first * PLANE..][..size_of_val(buffer)];
+            return bytemuck::try_cast_slice(floats).unwrap_or_default();
         }
-        let size = packing::panel_bytes(self.format, self.inputs);
-        packing::unpack(simd, self.format, &self.bytes[panel * size..][..size], first, buffer);
+        packing::unpack(simd, self.format, packed, first, buffer);
         buffer
     }
 }
@@ -153,12 +155,7 @@ impl WithSimd for Unpack<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { panels, panel, first, out } = self;
-        if panels.format == Format::F32 {
-            out.copy_from_slice(&panels.floats[(panel * panels.inputs + first) * PANEL..][..out.len()]);
-        } else {
-            let size = packing::panel_bytes(panels.format, panels.inputs);
-            packing::unpack(simd, panels.format, &panels.bytes[panel * size..][..size], first, out);
-        }
+        packing::unpack(simd, panels.format, panels.packed(panel), first, out);
     }
 }
 
@@ -370,7 +367,7 @@ mod tests {
                 for count in 1..=2 * most + 1 {
                     let x = whole_numbers(count * inputs);
                     let rows = FloatRows::in_blocks(&x, count, inputs, most);
-                    let panels = Panels { format: Format::F32, inputs, floats: &floats, bytes: &[] };
+                    let panels = Panels { format: Format::F32, inputs, bytes: bytemuck::cast_slice(&floats) };
                     let mut tiles = vec![f32::NAN; floats.len() / inputs * count];
                     arch.dispatch(Multiply { panels, rows: &rows, tiles: &mut tiles });
                     for (index, got) in tiles.iter().enumerate() {

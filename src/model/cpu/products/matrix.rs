@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
+use candle_core::{Device, Result, Tensor};
 use rayon::prelude::*;
 
 use super::integer::{self, RoundedRows, Stored};
@@ -63,11 +63,7 @@ impl PanelRows {
     /// The panels from `from` on.
     fn panels(&self, inputs: usize, from: usize) -> Panels<'_> {
         let start = from * packing::panel_bytes(self.format, inputs);
-        let floats = match self.format {
-            Format::F32 => &self.packed.floats()[start / size_of::<f32>()..],
-            _ => &[],
-        };
-        Panels { format: self.format, inputs, floats, bytes: &self.packed.bytes()[start..] }
+        Panels { format: self.format, inputs, bytes: &self.packed.bytes()[start..] }
     }
 
     /// True if its products can be made in whole numbers.
@@ -202,7 +198,7 @@ impl Matrix {
                 out.extend(buffer.iter().skip(row % PANEL).step_by(PANEL));
             }
         }
-        Tensor::from_vec(out, (rows.len(), self.inputs), &candle_core::Device::Cpu)
+        Tensor::from_vec(out, (rows.len(), self.inputs), &Device::Cpu)
     }
 
     /// Length of a row of the input.
@@ -316,10 +312,7 @@ impl Linear {
         inputs: usize,
         biased: bool,
     ) -> std::result::Result<Self, ModelError> {
-        let names = matrix_names(parts);
-        let names: Vec<(&str, usize)> =
-            names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
-        let matrix = read_matrix(weights, &names, inputs)?;
+        let matrix = read_matrix(weights, &matrix_names(parts), inputs)?;
         Ok(Self { matrix, bias: biased.then(|| bias(weights, parts)).transpose()? })
     }
 
@@ -330,17 +323,29 @@ impl Linear {
 
     /// Maps rows `[n, inputs]` to rows `[n, outputs]`.
     pub(crate) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        x.apply_op1_no_bwd(self)
+        let (out, count) = self.rows(x)?;
+        Tensor::from_vec(out, (count, self.matrix.outputs()), &Device::Cpu)
     }
 
     /// [`apply`](Self::apply) plus `other` (rows `[n, outputs]`), in one step.
     pub(crate) fn apply_plus(&self, x: &Tensor, other: &Tensor) -> Result<Tensor> {
-        x.apply_op2_no_bwd(other, self)
+        let (mut out, count) = self.rows(x)?;
+        let outputs = self.matrix.outputs();
+        let (storage, layout) = other.storage_and_layout();
+        let (other, others, width, stride) = rows_of(&storage, layout)?;
+        if (others, width) != (count, outputs) || outputs == 0 {
+            candle_core::bail!("{count} rows of {outputs} are expected");
+        }
+        each_row(&mut out, outputs, |row, out| {
+            out.iter_mut().zip(&other[row * stride..]).for_each(|(value, other)| *value += other);
+        });
+        Tensor::from_vec(out, (count, outputs), &Device::Cpu)
     }
 
     /// Computes the rows of the output, one after the other, and their number.
-    fn rows(&self, storage: &CpuStorage, layout: &Layout) -> Result<(Vec<f32>, usize)> {
-        let (values, count, width, stride) = rows_of(storage, layout)?;
+    fn rows(&self, x: &Tensor) -> Result<(Vec<f32>, usize)> {
+        let (storage, layout) = x.storage_and_layout();
+        let (values, count, width, stride) = rows_of(&storage, layout)?;
         if width != self.matrix.inputs() || stride != width && count > 1 {
             candle_core::bail!("contiguous rows of {} are expected", self.matrix.inputs());
         }
@@ -380,52 +385,17 @@ pub(crate) fn bias(
 /// All errors of [`read`](Weights::read).
 pub(crate) fn read_matrix(
     weights: &mut dyn Weights,
-    parts: &[(&str, usize)],
+    parts: &[(impl AsRef<str>, usize)],
     inputs: usize,
 ) -> std::result::Result<Matrix, ModelError> {
     let mut matrix = Matrix::new(inputs);
-    for &(name, rows) in parts {
+    for (name, rows) in parts {
+        let (name, rows) = (name.as_ref(), *rows);
         // The files bound the sizes; the configuration does not, so room is reserved by what the files say.
         matrix.reserve(weights.format(name, &[rows, inputs])?, rows);
         weights.read(name, &[rows, inputs], &mut |format, stored| matrix.push(format, stored))?;
     }
     Ok(matrix)
-}
-
-impl CustomOp1 for Linear {
-    fn name(&self) -> &'static str {
-        "linear"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (out, count) = self.rows(storage, layout)?;
-        Ok((CpuStorage::F32(out), Shape::from((count, self.matrix.outputs()))))
-    }
-}
-
-impl CustomOp2 for Linear {
-    fn name(&self) -> &'static str {
-        "linear-plus"
-    }
-
-    fn cpu_fwd(
-        &self,
-        storage: &CpuStorage,
-        layout: &Layout,
-        other: &CpuStorage,
-        other_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (mut out, count) = self.rows(storage, layout)?;
-        let outputs = self.matrix.outputs();
-        let (other, others, width, stride) = rows_of(other, other_layout)?;
-        if (others, width) != (count, outputs) || outputs == 0 {
-            candle_core::bail!("{count} rows of {outputs} are expected");
-        }
-        each_row(&mut out, outputs, |row, out| {
-            out.iter_mut().zip(&other[row * stride..]).for_each(|(value, other)| *value += other);
-        });
-        Ok((CpuStorage::F32(out), Shape::from((count, outputs))))
-    }
 }
 
 /// Share of panels, one in this many, up to which a row is computed by itself. Rows of which more is wanted

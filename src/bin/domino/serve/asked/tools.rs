@@ -48,9 +48,7 @@ impl ToolsAsked {
     pub(crate) fn grammar(&self, tags: String) -> GrammarAsked {
         GrammarAsked::new(GrammarWhat::Text(Notation::StructuralTag, tags), "tools", &self.options)
     }
-}
 
-impl ToolsAsked {
     /// Requires that an answer without calls is an instance of `schema`. Where a function must be called, no
     /// answer is without calls.
     fn or_an_instance_of(mut self, schema: String) -> Result<Self, Problem> {
