@@ -44,7 +44,7 @@ impl Room {
         Self { size, window, numbers, queries: queries.unwrap(), cache }
     }
 
-    /// What the kernels make of the rows: `[rows][HEADS * size]`.
+    /// Returns what the kernels make of the rows: `[rows][HEADS * size]`.
     fn attended(&self, rows: &[CardRow], backwards: bool) -> Vec<Vec<f32>> {
         use KernelArgument::{Address as At, Float, Number};
         let mut driver = HostDriver::new(self.numbers, backwards, None).unwrap();
@@ -86,7 +86,7 @@ impl Room {
         attended.into_iter().take(rows.len()).collect()
     }
 
-    /// The same of one row, in doubles.
+    /// Returns the same of one row, in doubles.
     fn expected(&self, index: usize, row: &CardRow) -> Vec<f64> {
         let [keys, values] = self.cache.each_ref().map(|tensor| {
             let text = tensor.to_dtype(DType::F64).unwrap().get(row.text).unwrap();

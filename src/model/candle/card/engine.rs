@@ -89,7 +89,7 @@ impl CardEngine {
         })
     }
 
-    /// Copies `count` rows of logits of the last pass, from `first` on (`[count, vocabulary]` in 32 bits): the
+    /// Copies `count` rows of logits of the last pass from `first` on, `[count, vocabulary]` in 32 bits: the
     /// next pass writes its rows where they are.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
 use candle_core::{DType, Module, Result, Tensor};
 
-use super::placement::{Form, Place};
+use super::placement::{Place, WeightForm};
 use crate::model::candle::card::{CardMatrix, CardPart, append_rows, row_bytes};
 use crate::model::cpu::{pages::Pages, products::matrix::read_matrix};
 use crate::model::{error::ModelError, files::weights::Weights, formats::Format};
@@ -23,9 +23,9 @@ pub(super) struct Factor {
 enum FactorPart {
     /// `[outputs, inputs]`, in the numbers of the place.
     Floats(Tensor),
-    /// For Candle's products.
+    /// Blocks for Candle's products.
     Blocks(QMatMul),
-    /// For the card's kernels alone.
+    /// Blocks for the card's kernels alone.
     Card(CardPart),
 }
 
@@ -51,7 +51,7 @@ impl Factor {
         let form = |(name, rows): &(_, usize)| -> std::result::Result<_, ModelError> {
             Ok(place.form(weights.format(AsRef::as_ref(name), &[*rows, inputs])?, inputs))
         };
-        let forms: Vec<Form> = parts.iter().map(form).collect::<std::result::Result<_, _>>()?;
+        let forms: Vec<WeightForm> = parts.iter().map(form).collect::<std::result::Result<_, _>>()?;
         let mut loaded = Vec::new();
         let mut rest = parts;
         for alike in forms.chunk_by(PartialEq::eq) {
@@ -59,10 +59,12 @@ impl Factor {
             rest = after;
             let rows = own.iter().map(|(_, rows)| rows).sum();
             loaded.push(match alike[0] {
-                Form::Floats if place.makes => FactorPart::Floats(place.random_matrix(rows, inputs)?),
-                Form::Floats => FactorPart::Floats(place.matrix(&read_matrix(weights, own, inputs)?)?),
-                Form::Blocks(kind) => FactorPart::Blocks(blocks(weights, own, [rows, inputs], kind, place)?),
-                Form::Card(format) => {
+                WeightForm::Floats if place.makes => FactorPart::Floats(place.random_matrix(rows, inputs)?),
+                WeightForm::Floats => FactorPart::Floats(place.matrix(&read_matrix(weights, own, inputs)?)?),
+                WeightForm::Blocks(kind) => {
+                    FactorPart::Blocks(blocks(weights, own, [rows, inputs], kind, place)?)
+                }
+                WeightForm::Card(format) => {
                     FactorPart::Card(card_blocks(weights, own, [rows, inputs], format, place)?)
                 }
             });

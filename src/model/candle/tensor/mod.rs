@@ -15,7 +15,7 @@ use candle_core::{DType, Tensor};
 pub use placement::{Placement, Precision};
 pub use rows::DeviceRows;
 
-use self::placement::{Form, Place};
+use self::placement::{Place, WeightForm};
 use self::transformer::{KvCache, TensorTransformer};
 use super::card::{CacheSize, CardChooser, CardEngine, CardRow, ROWS, row_bytes};
 use crate::ids::{TokenId, as_u64};
@@ -273,14 +273,14 @@ fn size(weights: &dyn Weights, config: &Config, place: &Place) -> Result<u64, Mo
         let inputs = shape.last().copied().unwrap_or(1);
         let count = shape.iter().fold(1, |count: usize, &size| count.saturating_mul(size));
         let bytes = match (place.form(format, inputs), shape.as_slice()) {
-            (Form::Card(format), _) => row_bytes(format, inputs).saturating_mul(count / inputs.max(1)),
-            (Form::Blocks(_), _) => {
+            (WeightForm::Card(format), _) => row_bytes(format, inputs).saturating_mul(count / inputs.max(1)),
+            (WeightForm::Blocks(_), _) => {
                 let stored = (count / format.block()).saturating_mul(format.block_bytes());
                 // On the CPU Candle makes panels beside them, of up to 1.4 times their size.
                 if place.is_cpu() { stored.saturating_mul(5) / 2 } else { stored }
             }
-            (Form::Floats, [_, _]) => count.saturating_mul(place.precision.size_in_bytes()),
-            (Form::Floats, _) => count.saturating_mul(size_of::<f32>()),
+            (WeightForm::Floats, [_, _]) => count.saturating_mul(place.precision.size_in_bytes()),
+            (WeightForm::Floats, _) => count.saturating_mul(size_of::<f32>()),
         };
         Ok(sum.saturating_add(as_u64(bytes)))
     })

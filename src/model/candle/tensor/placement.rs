@@ -165,14 +165,14 @@ impl FromStr for Placement {
     }
 }
 
-/// How the weights of a matrix lie on a device.
+/// The form in which the weights of a matrix lie on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// In the numbers of the place.
+pub(super) enum WeightForm {
+    /// Numbers of the place.
     Floats,
-    /// In blocks, as Candle's products take them.
+    /// Blocks as Candle's products take them.
     Blocks(GgmlDType),
-    /// In blocks of this format, as the kernels take them.
+    /// Blocks of this format as the kernels take them.
     Card(Format),
 }
 
@@ -228,12 +228,12 @@ impl Place {
         true
     }
 
-    /// How rows of `inputs` weights of a format lie here. Candle takes blocks of 32 in pairs.
-    pub(super) fn form(&self, format: Format, inputs: usize) -> Form {
+    /// Tells how rows of `inputs` weights of a format lie here. Candle takes blocks of 32 in pairs.
+    pub(super) fn form(&self, format: Format, inputs: usize) -> WeightForm {
         match (kernel_format(format).filter(|_| self.passes), ggml(format)) {
-            (Some(format), _) => Form::Card(format),
-            (None, Some(kind)) if !self.unpacks && inputs.is_multiple_of(64) => Form::Blocks(kind),
-            _ => Form::Floats,
+            (Some(format), _) => WeightForm::Card(format),
+            (None, Some(kind)) if !self.unpacks && inputs.is_multiple_of(64) => WeightForm::Blocks(kind),
+            _ => WeightForm::Floats,
         }
     }
 
