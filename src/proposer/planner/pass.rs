@@ -54,7 +54,7 @@ pub struct PassCost {
     tokens: CostCurve,
     /// Cost added by whole rows, by their number.
     rows: CostCurve,
-    /// By what factor passes take longer now than at first.
+    /// The factor by which passes take longer now than at first.
     pace: Median,
     /// Tokens that cost as much as one, if there are more than that: then the curve of tokens has the cost of
     /// a step of so many, and nothing else is needed.
