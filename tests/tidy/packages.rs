@@ -48,15 +48,15 @@ const PARTS: [Part; 8] = [
         paths: &["src/experiment/", "src/bin/domino/verbs/experiment/", "experiments/", "benches/"],
         ceiling: 14_000,
     },
-    Part { name: "program", paths: &["src/bin/"], ceiling: 18_400 },
+    Part { name: "program", paths: &["src/bin/"], ceiling: 18_300 },
     Part { name: "Python package", paths: &["python/src/"], ceiling: 2_500 },
-    Part { name: "models and decoding", paths: &["src/"], ceiling: 19_000 },
+    Part { name: "models and decoding", paths: &["src/"], ceiling: 18_800 },
 ];
 
 /// The parts of the default build.
 const DEFAULT: [&str; 3] = ["engine", "models and decoding", "program"];
 /// Most lines of the default build.
-const DEFAULT_CEILING: usize = 86_700;
+const DEFAULT_CEILING: usize = 86_400;
 
 /// The size of some files.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
