@@ -18,9 +18,11 @@ fn table(page: &str, heading: &str) -> Vec<Vec<String>> {
 }
 
 /// The rows of the README's table: the task, the record that it is taken from, and its grammar there.
-const TASKS: [(&str, &str, &str); 2] = [
+const TASKS: [(&str, &str, &str); 4] = [
     ("GSM8K", "experiments/records/2026-11-30-qwen_same", "gsm8k"),
     ("entities", "experiments/records/2026-11-30-qwen_same", "ner"),
+    ("entities, Gemma 3", "experiments/records/2026-11-30-gemma_same", "ner"),
+    ("entities, SmolLM2", "experiments/records/2026-11-30-smollm2_same", "ner"),
 ];
 
 /// A row of the table, from the record's table of the texts that are the same with and without the grammar:
