@@ -562,7 +562,7 @@ pub(in crate::model::candle) struct LayerWeights {
 /// All tensors of a model.
 #[derive(Debug, Clone)]
 pub(in crate::model::candle) struct ModelWeights {
-    /// The numbers of what is not in blocks or 32 bits, and of the cache.
+    /// The format of keys, values and biases, and of weights that are not in blocks.
     pub(in crate::model::candle) numbers: DType,
     /// A row for each token.
     pub(in crate::model::candle) embedding: CardPart,

@@ -36,9 +36,10 @@ DEVICE uint32_t less(uint32_t pair, float other) {
 }
 
 // sums += left * right, of tiles that the lanes of a warp share: 16 rows of 16 numbers of 16 bits, 16 rows
-// of 8, and sums of 16 rows of 8 in 32 bits (m16n8k16 of PTX). A lane 4 g + t has, of the left tile, columns 2 t
-// and 2 t + 1 of the rows g and g + 8, then columns 2 t + 8 and 2 t + 9 of both; of the right one the same as
-// rows of the column g; and of the sums columns 2 t and 2 t + 1 of the row g, then of g + 8.
+// of 8, and sums of 16 rows of 8 in 32 bits (m16n8k16 of PTX). A lane 4 g + t has, of the left tile,
+// columns 2 t and 2 t + 1 of the rows g and g + 8, then columns 2 t + 8 and 2 t + 9 of both; of the right
+// one the same as rows of the column g; and of the sums columns 2 t and 2 t + 1 of the row g, then of g +
+// 8.
 template <typename T> DEVICE void tensor_product(float* sums, const uint32_t* left, const uint32_t* right);
 #define TENSOR_PRODUCT(NAME, T) \
   template <> DEVICE void tensor_product<T>(float* sums, const uint32_t* left, const uint32_t* right) { \
@@ -156,7 +157,8 @@ template <typename T, int TERMS> DEVICE void split_terms(float* numbers, uint32_
   }
 }
 
-// Keys that a block looks at: those from a multiple of SPLIT on.
+// Keys that a block looks at: those from a multiple of SPLIT on. After 4,000 tokens eight key heads are then
+// 128 blocks, as many as a large card has processors; fewer keys would leave more parts to add up.
 constexpr int SPLIT = 256;
 
 // The first key that a row at `position` sees; the last one is its own.
